@@ -1,0 +1,1 @@
+//! The runner of sandquic's evaluation: peers, scenarios, records.

@@ -1,0 +1,1 @@
+//! Runs WASI components and core modules on Wasmtime, for programs that carry their own transport.

@@ -1,0 +1,1 @@
+//! A QUIC endpoint that runs inside a WebAssembly component or natively, with quinn's names.

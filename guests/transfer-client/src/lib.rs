@@ -1,0 +1,1 @@
+//! Component: the client of a QUIC transfer.

@@ -1,0 +1,1 @@
+//! Component: the server of a QUIC transfer.

@@ -1,0 +1,3 @@
+//! Set-up, builds, checks and tests of the workspace.
+
+fn main() {}
