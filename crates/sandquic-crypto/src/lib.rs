@@ -1,2 +1,16 @@
 //! Cryptographic kernels for 128-bit WebAssembly SIMD, x86 and Arm, behind RustCrypto's traits.
-#![no_std]
+#![cfg_attr(not(feature = "std"), no_std)]
+
+mod backend;
+mod simd;
+
+pub mod aes;
+pub mod chacha;
+pub mod chachapoly;
+pub mod gcm;
+pub mod ghash;
+pub mod poly1305;
+pub mod salsa;
+pub mod sha2;
+
+pub use backend::BACKEND;

@@ -1,0 +1,1 @@
+//! AES-128, -192 and -256 (FIPS 197) and CTR mode.

@@ -1,0 +1,1 @@
+//! AES-GCM (SP 800-38D) and AES-GCM-SIV (RFC 8452).

@@ -1,0 +1,1 @@
+//! GHASH (SP 800-38D) and POLYVAL (RFC 8452).

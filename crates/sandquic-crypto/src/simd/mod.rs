@@ -1,0 +1,1 @@
+//! The vector types: one per architecture, holding all `unsafe` of the crate.

@@ -1,0 +1,1 @@
+//! The transfer protocol of the guests and the benchmarks, over sandquic's endpoint.
