@@ -1,1 +1,36 @@
-//! Runs WASI components and core modules on Wasmtime, for programs that carry their own transport.
+//! Runs WASI programs on Wasmtime: components of WASI 0.3 and 0.2, and core modules of WASI 0.1.
+//!
+//! A program gets what [`RunOptions`] grants and nothing else: arguments, environment, directories, standard
+//! streams and, only where it was asked for, the network. Compiled code is kept on disk, found by the content of
+//! the program and the settings of the compiler, so that a second start compiles nothing.
+//!
+//! ```no_run
+//! use sandquic_host::{Host, HostOptions, Network, Program, RunOptions};
+//!
+//! # fn main() -> Result<(), sandquic_host::Error> {
+//! let host = Host::new(HostOptions::default())?;
+//! let program = Program::from_file("transfer-client.wasm")?;
+//! let mut options = RunOptions::inherit();
+//! options.args = vec!["--help".into()];
+//! options.network = Network::All;
+//! let status = host.run(&program, options)?;
+//! # std::process::exit(status)
+//! # }
+//! ```
+//!
+//! One program runs on one thread, on a current-thread tokio runtime: readiness of a socket is seen by the thread
+//! that runs the guest, not passed to it by another. Files are read and written on that thread too.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod host;
+mod options;
+mod program;
+
+pub use error::Error;
+pub use host::{ENGINE, Host};
+pub use options::{
+    CACHE_DIR_VARIABLE, Cache, Captured, HostOptions, Input, Network, Output, Preopen, Profile, RunOptions,
+};
+pub use program::{Kind, Program};

@@ -1,0 +1,72 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// QUIC, TLS and cryptography at speed inside the WebAssembly sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "sandquic", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+    Info(InfoArgs),
+}
+
+/// Run a WASI command: a component (WASI 0.2 or 0.3) or a core module (WASI 0.1).
+///
+/// The program is granted what the options say and nothing else. Its exit status becomes the command's.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Let the program see a directory, to read and write; GUEST is its path in there [default: the same].
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub(crate) directories: Vec<String>,
+
+    /// Let the program see a directory, to read only.
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]")]
+    pub(crate) read_only_directories: Vec<String>,
+
+    /// Set an environment variable, or hand on one of this environment.
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) variables: Vec<String>,
+
+    /// Let the program use UDP, TCP and name look-up.
+    #[arg(long)]
+    pub(crate) inherit_network: bool,
+
+    /// Tell a profiler which functions the machine code belongs to.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) profile: Option<ProfileFormat>,
+
+    /// Compile anew, and keep nothing on disk.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+
+    /// The program: the path of a .wasm file, or @NAME for one that is built in (`sandquic info` lists them);
+    /// what follows is handed to it.
+    #[arg(value_name = "COMPONENT [ARGS]", required = true, num_args = 1.., trailing_var_arg = true,
+          allow_hyphen_values = true)]
+    pub(crate) program: Vec<String>,
+}
+
+/// How compiled code is described to a profiler.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProfileFormat {
+    /// /tmp/perf-PID.map, read by `perf report`.
+    Perfmap,
+    /// Records for `perf inject --jit`.
+    Jitdump,
+}
+
+/// Say what this build holds: version, backend, engine, features, components.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Write one JSON object to FILE ('-' or nothing: standard output).
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
+}
