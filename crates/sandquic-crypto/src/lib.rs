@@ -13,4 +13,4 @@ pub mod poly1305;
 pub mod salsa;
 pub mod sha2;
 
-pub use backend::BACKEND;
+pub use backend::{BACKEND, aes_backend, backend, clmul_backend};
