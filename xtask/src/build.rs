@@ -1,0 +1,88 @@
+//! `cargo xtask build`: the guests, then the `sandquic` command that embeds them.
+
+use std::fs;
+use std::time::Instant;
+
+use crate::guests::{BUILDS, Build};
+use crate::report::{Tally, time};
+use crate::setup::{self, Toolchain};
+use crate::workspace::Workspace;
+use crate::{Error, Result, fail, no_arguments};
+
+pub(crate) const HELP: &str = "\
+Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic.
+
+usage: cargo xtask build
+
+What is up to date is not built again.
+";
+
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    no_arguments(args, HELP)?;
+    let toolchain = setup::ensure(workspace)?;
+    let tally = all(workspace, toolchain);
+    match tally.failures.first() {
+        None => Ok(()),
+        Some(_) => fail!("not everything was built:\n{}", tally.failures.join("\n")),
+    }
+}
+
+/// Builds everything; each call of cargo counts as one check.
+pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
+    let mut tally = all_guests(workspace, toolchain);
+    timed(&mut tally, "target/release/sandquic", || command(workspace));
+    tally
+}
+
+/// Builds the guests.
+pub(crate) fn all_guests(workspace: &Workspace, toolchain: Toolchain) -> Tally {
+    let mut tally = Tally::default();
+    for build in BUILDS {
+        let names: Vec<&str> = build.outputs.iter().map(|output| output.name).collect();
+        timed(&mut tally, &names.join(", "), || guests(workspace, toolchain, build));
+    }
+    tally
+}
+
+fn timed(tally: &mut Tally, name: &str, build: impl FnOnce() -> Result<()>) {
+    let started = Instant::now();
+    let outcome = build().map_err(|error| error.message().to_owned());
+    tally.check(&format!("{name} ({})", time(started.elapsed())), outcome);
+}
+
+/// Builds the `sandquic` command with the guests that are there.
+fn command(workspace: &Workspace) -> Result<()> {
+    workspace.cargo().words("build --release --package sandquic-cli").run()
+}
+
+fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<()> {
+    let dir = workspace.target("guests-build").join(build.dir);
+    let mut cargo = toolchain
+        .cargo(workspace)
+        .words("build --profile guest --target")
+        .arg(build.target)
+        .env("CARGO_TARGET_DIR", &dir)
+        .env("RUSTFLAGS", build.rustflags)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    for output in build.outputs {
+        cargo = cargo.args(["--package", output.package]);
+    }
+    if !build.features.is_empty() {
+        cargo = cargo.args(["--features", build.features]);
+    }
+    cargo.run()?;
+
+    let guests = workspace.target("guests");
+    let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what}: {error}"));
+    fs::create_dir_all(&guests).map_err(|e| failed("make target/guests", e))?;
+    for output in build.outputs {
+        let from = dir.join(build.target).join("guest").join(output.file);
+        let to = guests.join(output.name);
+        let new = fs::read(&from).map_err(|e| failed(&format!("read {}", from.display()), e))?;
+        // The command embeds the file: one that did not change keeps its time, so that nothing is built again.
+        if fs::read(&to).ok().as_deref() != Some(&new) {
+            fs::write(&to, &new).map_err(|e| failed(&format!("write {}", to.display()), e))?;
+        }
+    }
+    Ok(())
+}

