@@ -1,1 +1,33 @@
 //! The runner of sandquic's evaluation: peers, scenarios, records.
+//!
+//! - [`transfer`]: `sandquic bench transfer`, the bulk transfer over QUIC: a native sender, a receiver in the
+//!   sandbox or outside it, each a process of its own.
+//! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer (stock quinn on tokio and ring).
+//!
+//! This crate never links the sandbox's host: the caller gives the path of the `sandquic` program ([`Context`]), which
+//! is started as a child for every end that is measured.
+#![forbid(unsafe_code)]
+
+pub mod peer;
+pub mod provenance;
+pub mod stats;
+pub mod transfer;
+pub mod units;
+
+mod error;
+mod system;
+
+use std::path::PathBuf;
+
+pub use error::Error;
+
+/// What the caller of a measurement must tell: which program to start, and what it embeds.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The program whose `run` subcommand runs a component, normally [`std::env::current_exe`].
+    pub sandquic: PathBuf,
+    /// The program whose `bench-peer` subcommand calls [`peer::run`], normally [`std::env::current_exe`].
+    pub peer: PathBuf,
+    /// The engine that runs components, with its version, for the record's provenance: `wasmtime 48.0.8`.
+    pub engine: String,
+}

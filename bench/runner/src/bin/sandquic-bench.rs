@@ -1,0 +1,50 @@
+//! The runner as a program of its own: what `sandquic bench transfer` and `sandquic bench-peer` do, without the sandbox's
+//! host in it. Sandboxed builds need the `sandquic` program beside it.
+#![allow(clippy::print_stderr)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use sandquic_bench::{Context, Error, peer, transfer};
+
+/// Measures QUIC transfers.
+#[derive(Parser)]
+#[command(name = "sandquic-bench", version)]
+struct CommandLine {
+    /// The program that runs components.
+    #[arg(long, value_name = "FILE", default_value = "sandquic")]
+    sandquic: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Bulk transfers from stock quinn to each build of the receiver.
+    Transfer(transfer::Args),
+    /// One native end of a transfer.
+    BenchPeer(peer::Args),
+}
+
+fn main() -> ExitCode {
+    match run(CommandLine::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sandquic-bench: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(line: CommandLine) -> Result<(), Error> {
+    match line.command {
+        Command::BenchPeer(args) => peer::run(args),
+        Command::Transfer(args) => {
+            let peer = std::env::current_exe()
+                .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
+            let engine = format!("that of {}", line.sandquic.display());
+            transfer::run(args, &Context { sandquic: line.sandquic, peer, engine })
+        }
+    }
+}

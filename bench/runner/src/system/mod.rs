@@ -1,0 +1,10 @@
+//! What the runner needs of the operating system: processes with their CPU time, processors to pin them to, socket
+//! buffers and the count of dropped datagrams.
+
+mod cpus;
+mod process;
+mod udp;
+
+pub(crate) use cpus::{CpuList, split_cpus};
+pub(crate) use process::{CpuTime, Event, Process};
+pub(crate) use udp::{Buffers, bind, datagrams_dropped, granted};

@@ -1,0 +1,166 @@
+//! The builds and ciphers that are compared, and how each build's receiver is started.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::Context;
+
+/// A build of the receiver: kernels, target features and surroundings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Build {
+    /// RustCrypto's old crates (what the paper's provider resolved to), no simd128.
+    #[value(name = "wasm-base")]
+    #[serde(rename = "wasm-base")]
+    WasmBase,
+    /// RustCrypto's current crates (64-bit AES and GHASH words), no simd128.
+    #[value(name = "wasm-base64")]
+    #[serde(rename = "wasm-base64")]
+    WasmBase64,
+    /// As wasm-base, with simd128: what the compiler vectorizes by itself.
+    #[value(name = "wasm-autovec")]
+    #[serde(rename = "wasm-autovec")]
+    WasmAutovec,
+    /// As wasm-base64, with simd128.
+    #[value(name = "wasm-autovec64")]
+    #[serde(rename = "wasm-autovec64")]
+    WasmAutovec64,
+    /// The product in the sandbox.
+    #[value(name = "wasm-sandquic")]
+    #[serde(rename = "wasm-sandquic")]
+    WasmSandquic,
+    /// Stock quinn on tokio and ring, outside the sandbox.
+    #[value(name = "native-quinn")]
+    #[serde(rename = "native-quinn")]
+    NativeQuinn,
+}
+
+impl Build {
+    /// Whether the receiver runs in the sandbox.
+    pub fn is_sandboxed(self) -> bool {
+        self != Self::NativeQuinn
+    }
+
+    /// The embedded component and the arguments that choose its ciphers.
+    fn component(self) -> Option<(&'static str, &'static [&'static str])> {
+        match self {
+            Self::WasmBase => Some(("@bench-client", &["--ciphers", "rustcrypto-old"])),
+            Self::WasmBase64 => Some(("@bench-client", &["--ciphers", "rustcrypto"])),
+            Self::WasmAutovec => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto-old"])),
+            Self::WasmAutovec64 => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto"])),
+            Self::WasmSandquic => Some(("@transfer-client", &[])),
+            Self::NativeQuinn => None,
+        }
+    }
+
+    /// The command that receives, up to the flags that all clients share, and the path under which it finds the
+    /// files of `directory`.
+    pub(super) fn receiver(self, context: &Context, directory: &Path) -> (Command, String) {
+        match self.component() {
+            Some((component, ciphers)) => {
+                let mut command = Command::new(&context.sandquic);
+                let mut mapping = directory.as_os_str().to_owned();
+                mapping.push("::/bench");
+                command.args(["run", "--inherit-network", "--dir-ro"]).arg(mapping).arg(component).arg("--");
+                command.args(ciphers);
+                (command, "/bench".into())
+            }
+            None => {
+                let mut command = Command::new(&context.peer);
+                command.args(["bench-peer", "client"]);
+                (command, directory.to_string_lossy().into_owned())
+            }
+        }
+    }
+}
+
+/// A cipher suite of TLS 1.3, by its AEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
+pub enum Cipher {
+    /// TLS_AES_128_GCM_SHA256.
+    #[value(name = "aes-128-gcm")]
+    #[serde(rename = "aes-128-gcm")]
+    Aes128Gcm,
+    /// TLS_AES_256_GCM_SHA384.
+    #[value(name = "aes-256-gcm")]
+    #[serde(rename = "aes-256-gcm")]
+    Aes256Gcm,
+    /// TLS_CHACHA20_POLY1305_SHA256.
+    #[value(name = "chacha20-poly1305")]
+    #[serde(rename = "chacha20-poly1305")]
+    ChaCha20Poly1305,
+}
+
+macro_rules! display_by_value {
+    ($($type:ty),*) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+            }
+        }
+    )*};
+}
+display_by_value!(Build, Cipher);
+
+/// The list without what it says twice, in its own order; all there is if it is empty.
+pub(super) fn chosen<T: ValueEnum + PartialEq + Copy>(list: &[T]) -> Vec<T> {
+    let mut chosen = Vec::new();
+    for &item in if list.is_empty() { T::value_variants() } else { list } {
+        if !chosen.contains(&item) {
+            chosen.push(item);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_everywhere() {
+        for build in Build::value_variants() {
+            assert_eq!(serde_json::to_value(build).unwrap(), build.to_string());
+            assert_eq!(Build::from_str(&build.to_string(), false), Ok(*build));
+            assert_eq!(build.is_sandboxed(), build.to_string().starts_with("wasm-"));
+            assert_eq!(build.is_sandboxed(), build.component().is_some());
+        }
+        for cipher in Cipher::value_variants() {
+            assert_eq!(serde_json::to_value(cipher).unwrap(), cipher.to_string());
+        }
+    }
+
+    #[test]
+    fn a_sandboxed_receiver_sees_only_its_files() {
+        let context = Context { sandquic: "s".into(), peer: "p".into(), engine: String::new() };
+        let (command, directory) = Build::WasmAutovec.receiver(&context, Path::new("/d"));
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_str().unwrap()).collect();
+        assert_eq!(
+            args,
+            [
+                "run",
+                "--inherit-network",
+                "--dir-ro",
+                "/d::/bench",
+                "@bench-client-simd128",
+                "--",
+                "--ciphers",
+                "rustcrypto-old"
+            ]
+        );
+        assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("s"), "/bench"));
+        let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"));
+        assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("p"), "/d"));
+    }
+
+    #[test]
+    fn a_list_keeps_its_order_and_loses_repetitions() {
+        use Build::{NativeQuinn, WasmBase};
+        assert_eq!(chosen(&[NativeQuinn, WasmBase, NativeQuinn]), [NativeQuinn, WasmBase]);
+        assert_eq!(chosen::<Build>(&[]), Build::value_variants());
+    }
+}

@@ -1,0 +1,242 @@
+//! `sandquic bench transfer`: a bulk transfer over QUIC on loopback, from stock quinn to each build of the receiver.
+//!
+//! For every run a sender (always `native-quinn`) and a receiver are started as processes of their own, pinned apart
+//! where there are two processors or more. Runs of different builds are interleaved, so that what changes on the
+//! machine meanwhile hits all of them. Measured are:
+//! - goodput `G = 8B/(10^6 t)` in Mb/s: `B` bytes of content, `t` seconds from the request to the last byte, as the
+//!   receiver sees them;
+//! - CPU time in s/GiB: user and system time of the receiving process from its start to its end, read when it is waited
+//!   for; loading the component is part of it, compiling it is not (a first transfer that is not counted fills the cache).
+//!
+//! The receiver hashes what arrives. A run whose bytes do not match is a failure; it is counted and left out of the means.
+
+mod builds;
+mod certificate;
+mod record;
+mod session;
+mod table;
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub use builds::{Build, Cipher};
+
+use crate::provenance::Provenance;
+use crate::system::{Buffers, split_cpus};
+use crate::units::{parse_size, show_size};
+use crate::{Context, Error};
+use builds::chosen;
+use record::{Record, Row, Setup};
+use session::{Failure, Session};
+
+/// Bytes of the transfer that comes before the first counted run of a build: it shows that the build works, and puts
+/// its compiled code into the cache.
+const WARM_UP: u64 = 1 << 20;
+
+/// Command line of `sandquic bench transfer`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Bytes to transfer, for example 256MiB or 1GiB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "256MiB")]
+    pub size: u64,
+    /// Counted runs of each build with each cipher.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: u32,
+    /// Builds of the receiver, separated by commas; all of them without it.
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    pub build: Vec<Build>,
+    /// Ciphers, separated by commas; all of them without it.
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    pub cipher: Vec<Cipher>,
+    /// Transfer this file instead of a pattern.
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    pub file: Option<PathBuf>,
+    /// Write the record as JSON to this file; - is standard output (the table then goes to standard error).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Receive buffer to ask for at every socket. A sandboxed receiver is granted at most net.core.rmem_max.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8MiB")]
+    pub recv_buffer: u64,
+    /// Send buffer to ask for at every socket.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8MiB")]
+    pub send_buffer: u64,
+    /// Most bytes that the sender has on the way unacknowledged: what a receive buffer of 4 MiB holds.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4MiB")]
+    pub window: u64,
+    /// Longest time for one run; without it a minute and what the size takes at 16 Mb/s.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    pub timeout: Option<u64>,
+    /// Leave it to the system on which processors sender and receiver run.
+    #[arg(long)]
+    pub no_pin: bool,
+}
+
+/// Measures, prints the table and writes the record.
+///
+/// # Errors
+/// [`Error::Usage`] for a command line that makes no sense. [`Error::Failed`] when a build does not work at all (nothing
+/// is measured then), when the record cannot be written, and, after the table, when any run failed.
+pub fn run(args: Args, context: &Context) -> Result<(), Error> {
+    let bytes = match &args.file {
+        Some(path) => {
+            let metadata = std::fs::metadata(path)
+                .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?;
+            if !metadata.is_file() {
+                return Err(Error::failed(format!("{} is not a file", path.display())));
+            }
+            metadata.len()
+        }
+        None => args.size,
+    };
+    if bytes == 0 {
+        return Err(Error::Usage(
+            "a transfer of no bytes has no goodput; give --size or --file at least one".into(),
+        ));
+    }
+    if args.window < 64 << 10 {
+        return Err(Error::Usage("--window must be at least 64KiB".into()));
+    }
+    // Opened first: an hour of measurement should not end at a file that cannot be written.
+    let output = args.json.as_deref().map(open_output).transpose()?;
+
+    let builds = chosen(&args.build);
+    let ciphers = chosen(&args.cipher);
+    let cpus = if args.no_pin { None } else { split_cpus() };
+    let session = Session {
+        context,
+        directory: certificate::issue()?,
+        file: args
+            .file
+            .as_deref()
+            .map(std::path::absolute)
+            .transpose()
+            .map_err(|error| Error::failed(format!("cannot find the directory of --file: {error}")))?,
+        buffers: Buffers { receive: args.recv_buffer, send: args.send_buffer },
+        window: args.window,
+        timeout: Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000)),
+        cpus: cpus.as_ref(),
+    };
+    let provenance = Provenance::collect(&context.engine);
+    let setup = Setup::collect(&args, cpus.as_ref());
+
+    let mut rows: Vec<Row> = Vec::new();
+    for &cipher in &ciphers {
+        rows.extend(builds.iter().map(|&build| Row::new(build, cipher, bytes)));
+    }
+    let progress = Progress::new(bytes, rows.len() as u64 * u64::from(args.runs));
+    for &build in &builds {
+        progress.say(format!("trying {build}"));
+        session
+            .transfer(build, ciphers[0], WARM_UP, &mut |_| {})
+            .map_err(|failure| Error::failed(format!("build {build} does not work: {failure}")))?;
+    }
+    for round in 1..=args.runs {
+        for row in &mut rows {
+            progress.say(format!("run {round} of {}: {} {}", args.runs, row.build, row.cipher));
+            match session.transfer(row.build, row.cipher, bytes, &mut |done| progress.within(done)) {
+                Ok(sample) => row.samples.push(sample),
+                Err(failure) => {
+                    progress.note(&format!("{} {}, run {round}: {failure}", row.build, row.cipher));
+                    match failure {
+                        Failure::Mismatch(_) => row.mismatched_runs += 1,
+                        Failure::Broken(error) => row.failures.push(error.to_string()),
+                    }
+                }
+            }
+            progress.step();
+        }
+    }
+    progress.finish();
+
+    let record = Record::new(provenance, setup, rows);
+    let table = table::render(&record);
+    let print = |error: io::Error| Error::failed(format!("cannot print the table: {error}"));
+    match output {
+        None => write!(io::stdout(), "{table}").map_err(print)?,
+        Some((Output::Stdout, _)) => {
+            write!(io::stderr(), "{table}").map_err(print)?;
+            record.write(&mut io::stdout().lock()).map_err(|error| {
+                Error::failed(format!("cannot write the record to standard output: {error}"))
+            })?;
+        }
+        Some((Output::File(mut file), name)) => {
+            write!(io::stdout(), "{table}").map_err(print)?;
+            record
+                .write(&mut file)
+                .map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
+        }
+    }
+    match record.failed_runs() {
+        0 => Ok(()),
+        1 => Err(Error::failed("1 run failed; it is left out of the means")),
+        count => Err(Error::failed(format!("{count} runs failed; they are left out of the means"))),
+    }
+}
+
+enum Output {
+    Stdout,
+    File(File),
+}
+
+fn open_output(path: &std::path::Path) -> Result<(Output, String), Error> {
+    let name = path.display().to_string();
+    if name == "-" {
+        return Ok((Output::Stdout, name));
+    }
+    let file = File::create(path).map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
+    Ok((Output::File(file), name))
+}
+
+/// A progress bar on standard error, if that is a terminal. It counts bytes of all counted runs.
+struct Progress {
+    bar: ProgressBar,
+    run_bytes: u64,
+}
+
+impl Progress {
+    fn new(run_bytes: u64, runs: u64) -> Self {
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr_with_hz(5)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(run_bytes.saturating_mul(runs)), target);
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:24} {bytes:>9} of {total_bytes}, {eta} left  {wide_msg}")
+        {
+            bar.set_style(style);
+        }
+        bar.set_message(format!("{} a run", show_size(run_bytes)));
+        Self { bar, run_bytes }
+    }
+
+    fn say(&self, message: String) {
+        self.bar.set_message(message);
+    }
+
+    /// So many bytes of the present run have arrived.
+    fn within(&self, bytes: u64) {
+        let before = self.bar.position() / self.run_bytes * self.run_bytes;
+        self.bar.set_position(before + bytes.min(self.run_bytes - 1));
+    }
+
+    /// The present run has ended, well or not.
+    fn step(&self) {
+        self.bar.set_position((self.bar.position() / self.run_bytes + 1) * self.run_bytes);
+    }
+
+    /// Prints a line that stays, also without a terminal.
+    fn note(&self, line: &str) {
+        self.bar.suspend(|| {
+            let _ = writeln!(io::stderr(), "{line}");
+        });
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
