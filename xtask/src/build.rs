@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
+use crate::cmd::Cmd;
 use crate::guests::{BUILDS, Build};
 use crate::report::{Tally, time};
 use crate::setup::{self, Toolchain};
@@ -50,9 +51,19 @@ fn timed(tally: &mut Tally, name: &str, build: impl FnOnce() -> Result<()>) {
     tally.check(&format!("{name} ({})", time(started.elapsed())), outcome);
 }
 
-/// Builds the `sandquic` command with the guests that are there.
+/// Builds the `sandquic` command with the guests that are there. Chosen out of the whole workspace, for which cargo unites
+/// features: the tests then find Wasmtime built as they need it.
 fn command(workspace: &Workspace) -> Result<()> {
-    workspace.cargo().words("build --release --package sandquic-cli").run()
+    native(workspace, "build --release")?.words("--bin sandquic").run()
+}
+
+/// Cargo over every member that is built natively.
+pub(crate) fn native(workspace: &Workspace, command: &str) -> Result<Cmd> {
+    let mut cargo = workspace.cargo().words(command).arg("--workspace");
+    for package in workspace.members()?.iter().filter(|package| package.is_component()) {
+        cargo = cargo.args(["--exclude", &package.name]);
+    }
+    Ok(cargo)
 }
 
 fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<()> {

@@ -70,15 +70,9 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     );
 
     // The release profile, as everything native: build scripts and procedural macros are built once.
-    let native = |command: &str| {
-        let mut cargo = workspace.cargo().words(command).words("--release --workspace");
-        for package in members.iter().filter(|package| is_component(package)) {
-            cargo = cargo.args(["--exclude", &package.name]);
-        }
-        cargo
-    };
-    let clippy = native("clippy --quiet").words("--all-targets -- -D warnings");
-    check("clippy, native", Ok(clippy), &rustup("clippy"));
+    let clippy =
+        build::native(workspace, "clippy --quiet --release").map(|c| c.words("--all-targets -- -D warnings"));
+    check("clippy, native", clippy, &rustup("clippy"));
 
     let wasm = |features: &str| {
         let mut cargo = toolchain
@@ -89,7 +83,7 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         let wanted = |package: &&Package| match features {
             "" => builds_for_wasm(package),
-            feature => is_component(package) && package.features.contains_key(feature),
+            feature => package.is_component() && package.features.contains_key(feature),
         };
         for package in members.iter().filter(wanted) {
             cargo = cargo.args(["--package", &package.name]);
@@ -101,12 +95,13 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     };
     let remedy = "Debian: apt-get install rust-web-clippy; else: rustup component add clippy";
     check("clippy, wasm32-wasip2", Ok(wasm("")), remedy);
-    if members.iter().any(|package| is_component(package) && package.features.contains_key("baselines")) {
+    if members.iter().any(|package| package.is_component() && package.features.contains_key("baselines")) {
         check("clippy, wasm32-wasip2, baselines", Ok(wasm("baselines")), remedy);
     }
 
-    let doc = native("doc --quiet --no-deps").env("RUSTDOCFLAGS", "-D warnings");
-    check("rustdoc", Ok(doc), "mend the links and the missing documentation named above");
+    let doc = build::native(workspace, "doc --quiet --release --no-deps")
+        .map(|c| c.env("RUSTDOCFLAGS", "-D warnings"));
+    check("rustdoc", doc, "mend the links and the missing documentation named above");
 
     let deny = tools::cargo_deny(workspace).map(|program| {
         Cmd::new(program).dir(workspace.root()).words("check --hide-inclusion-graph bans licenses sources")
@@ -137,14 +132,9 @@ fn rules(workspace: &Workspace) -> Tally {
     tally
 }
 
-/// Whether a member becomes a WebAssembly file of its own.
-pub(crate) fn is_component(package: &Package) -> bool {
-    package.targets.iter().any(|(kind, _)| kind.contains("cdylib"))
-}
-
 /// Whether a member is part of what runs in the sandbox.
 fn builds_for_wasm(package: &Package) -> bool {
-    is_component(package) || LIBRARIES_FOR_WASM.contains(&package.name.as_str())
+    package.is_component() || LIBRARIES_FOR_WASM.contains(&package.name.as_str())
 }
 
 /// A rule's outcome from what it found wrong.

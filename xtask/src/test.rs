@@ -160,10 +160,7 @@ fn build_stage(context: &Context) -> Result<Tally> {
 fn native(context: &Context) -> Result<Tally> {
     let workspace = context.workspace;
     let mut tally = Tally::default();
-    let mut cargo = workspace.cargo().words("test --release --workspace --no-fail-fast");
-    for package in workspace.members()?.iter().filter(|package| lint::is_component(package)) {
-        cargo = cargo.args(["--exclude", &package.name]);
-    }
+    let mut cargo = build::native(workspace, "test --release --no-fail-fast")?;
     match tools::wasmtime(workspace) {
         Ok(program) => cargo = cargo.env("WASMTIME_BIN", program),
         Err(error) => tally.check("the stock wasmtime", Err(error.message().to_owned())),

@@ -32,6 +32,13 @@ pub(crate) struct Package {
     pub(crate) features: BTreeMap<String, Vec<String>>,
 }
 
+impl Package {
+    /// Whether it becomes a WebAssembly file of its own.
+    pub(crate) fn is_component(&self) -> bool {
+        self.targets.iter().any(|(kind, _)| kind.contains("cdylib"))
+    }
+}
+
 /// A declared dependency.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dependency {
