@@ -9,7 +9,7 @@ mod text;
 use crate::report::Tally;
 use crate::setup::{self, Toolchain};
 use crate::workspace::{Package, Workspace};
-use crate::{Result, build, cmd::Cmd, fail, guests, tools, unknown_argument};
+use crate::{Error, Result, build, cmd::Cmd, guests, tools, unknown_argument};
 
 pub(crate) use imports::check as component_imports;
 
@@ -40,11 +40,12 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         [flag, other, ..] if flag == "--rules" => return Err(unknown_argument(other, HELP)),
         [other, ..] => return Err(unknown_argument(other, HELP)),
     };
-    eprintln!("{} passed, {} failed", tally.passed, tally.failed);
-    if tally.failed > 0 {
-        fail!("lint found:\n{}", tally.failures.join("\n"));
+    eprintln!();
+    for failure in &tally.failures {
+        eprintln!("FAIL  {failure}");
     }
-    Ok(())
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed > 0 { Err(Error::Told) } else { Ok(()) }
 }
 
 /// Every check but the one that needs built components.

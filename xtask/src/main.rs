@@ -43,12 +43,15 @@ pub(crate) enum Error {
     Usage(String),
     /// Something failed: what, and what to do. Exit status 1.
     Failed(String),
+    /// Something failed and has been told. Exit status 1.
+    Told,
 }
 
 impl Error {
     fn message(&self) -> &str {
         match self {
             Self::Usage(text) | Self::Failed(text) => text,
+            Self::Told => "failed as told above",
         }
     }
 }
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
             eprintln!("xtask: {}", text.trim_end());
             ExitCode::FAILURE
         }
+        Err(Error::Told) => ExitCode::FAILURE,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cmd::Cmd;
 use crate::report::{Tally, indent, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
-use crate::{Error, Result, build, fail, guests, lint, tools, unknown_argument};
+use crate::{Error, Result, build, guests, lint, tools, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
@@ -117,7 +117,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     }
     summary(&rows, &total, begun.elapsed());
     if total.failed > 0 {
-        fail!("{} failed", total.failed);
+        return Err(Error::Told);
     }
     Ok(())
 }

