@@ -1,1 +1,72 @@
-//! The transfer protocol of the guests and the benchmarks, over sandquic's endpoint.
+//! Sending and receiving one file over QUIC: the protocol, and both of its sides as programs.
+//!
+//! The same code is the transfer components of the sandbox and the native peers of the benchmarks. Both sides are
+//! functions from a command line to an exit status: [`client`] and [`server`].
+//!
+//! # The protocol
+//!
+//! The ALPN name is [`ALPN`]. The client opens a bidirectional stream for each request; integers are big-endian.
+//!
+//! | request | client sends | server answers |
+//! | --- | --- | --- |
+//! | get | `00`, end | length (u64), XXH64 of the content with seed 0 (u64), the content, end |
+//! | put | `01`, length (u64), the content, end | length received (u64), XXH64 of what was received (u64), end |
+//!
+//! The checksum shows that everything arrived, whole and in order, at the same cost in every build. It proves
+//! nothing about who sent it: that is TLS's part.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the two sides are programs")]
+
+mod client;
+mod content;
+mod error;
+mod options;
+mod progress;
+mod report;
+mod server;
+mod tls;
+
+pub use client::client;
+pub use content::{Pattern, checksum};
+pub use error::Error;
+pub use options::{ClientOptions, Direction, ServerOptions, Source, size};
+pub use report::Report;
+pub use server::server;
+pub use tls::{CipherName, Providers, SandquicProvider};
+
+/// The protocol's name in TLS.
+pub const ALPN: &[u8] = b"sandquic-transfer/1";
+
+/// First byte of a request for the server's content.
+pub const GET: u8 = 0;
+
+/// First byte of a request that carries content to the server.
+pub const PUT: u8 = 1;
+
+/// Codes with which a side closes the connection or resets a stream (RFC 9000, 20.2).
+pub mod code {
+    use sandquic::VarInt;
+
+    /// All is done.
+    pub const DONE: VarInt = VarInt::from_u32(0);
+    /// The request is none that this protocol has.
+    pub const BAD_REQUEST: VarInt = VarInt::from_u32(1);
+    /// The server cannot read its content.
+    pub const NO_CONTENT: VarInt = VarInt::from_u32(2);
+    /// The other side sent more or fewer bytes than it had said.
+    pub const BAD_LENGTH: VarInt = VarInt::from_u32(3);
+}
+
+/// The sizes of socket buffers to ask for; `None` leaves the system's own.
+pub(crate) fn socket_options(recv_buffer: Option<usize>, send_buffer: Option<usize>) -> sandquic::SocketOptions {
+    let mut options = sandquic::SocketOptions::default();
+    options.recv_buffer = recv_buffer;
+    options.send_buffer = send_buffer;
+    options
+}
+
+/// The sizes of the receive and the send buffer that the system granted; 0 where it does not say.
+pub(crate) fn granted_buffers(endpoint: &sandquic::Endpoint) -> (usize, usize) {
+    endpoint.socket_buffers().map_or((0, 0), |buffers| (buffers.recv, buffers.send))
+}

@@ -1,0 +1,264 @@
+//! The client's side.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use sandquic::{Connection, ConnectionError, Endpoint, ReadError, ReadExactError, RecvStream, WriteError};
+use xxhash_rust::xxh64::Xxh64;
+
+use crate::content::file_chunks;
+use crate::progress::Progress;
+use crate::{ClientOptions, Direction, Error, GET, PUT, Providers, Report, code, error, tls};
+
+/// How many pieces of a stream are taken at a time.
+const PIECES: usize = 64;
+
+/// Runs a client: connects, transfers, prints one line a connection on standard output. Errors go to standard error.
+/// Returns the exit status: 0, 1 (failed), 2 (usage).
+pub async fn client(arguments: &[String], providers: &impl Providers) -> u8 {
+    match run(arguments, providers).await {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("transfer-client: {error}");
+            error.status()
+        }
+    }
+}
+
+async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Error> {
+    let options = ClientOptions::parse(arguments)?;
+    let provider = providers.provider(options.ciphers.as_deref())?;
+    let config = tls::client_config(&options, provider)?;
+    // A file that is not there should be found before a server is bothered.
+    let out = match &options.direction {
+        Direction::Get(Some(path)) => {
+            Some(File::create(path).map_err(|e| error::file("write", path, &e))?)
+        }
+        _ => None,
+    };
+    let local = match options.connect {
+        SocketAddr::V4(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        SocketAddr::V6(_) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+    };
+    let socket = crate::socket_options(options.recv_buffer, options.send_buffer);
+    let mut endpoint = Endpoint::client_with(local, &socket).map_err(|e| error::socket(local, &e))?;
+    endpoint.set_default_client_config(config);
+
+    let progress = Progress::new(options.progress);
+    let mut out = out;
+    let mut transfers: FuturesUnordered<_> =
+        (0..options.connections).map(|_| transfer(&endpoint, &options, out.take(), &progress)).collect();
+    let mut failure = None;
+    while let Some(outcome) = transfers.next().await {
+        let checked = outcome.and_then(|report| {
+            println!("{}", if options.json { report.json() } else { report.to_string() });
+            check(&report)
+        });
+        if let Err(error) = checked {
+            failure.get_or_insert(error);
+        }
+    }
+    drop(transfers);
+    progress.finish();
+    endpoint.wait_idle().await;
+    failure.map_or(Ok(()), Err)
+}
+
+fn check(report: &Report) -> Result<(), Error> {
+    if report.checksum == report.expected {
+        return Ok(());
+    }
+    Err(Error::Failed(format!(
+        "what arrived is not what was sent: XXH64 {:016x} instead of {:016x} over {} bytes",
+        report.checksum, report.expected, report.bytes
+    )))
+}
+
+/// One connection with one request.
+async fn transfer(
+    endpoint: &Endpoint,
+    options: &ClientOptions,
+    out: Option<File>,
+    progress: &Progress,
+) -> Result<Report, Error> {
+    let peer = Peer { address: options.connect, idle_timeout: options.idle_timeout };
+    let started = Instant::now();
+    let connection = endpoint
+        .connect(options.connect, &options.server_name)
+        .map_err(|e| Error::Usage(format!("cannot connect to {}: {e}", options.connect)))?
+        .await
+        .map_err(|e| error::connecting(options.connect, options.idle_timeout, &e))?;
+    let handshake = started.elapsed();
+    let outcome = match &options.direction {
+        Direction::Get(path) => {
+            let out = out.map(|file| Sink { file, path: path.clone().unwrap_or_default() });
+            get(&connection, &peer, out, progress).await
+        }
+        Direction::Put(path) => put(&connection, &peer, path, progress).await,
+    };
+    let stats = connection.stats();
+    let buffers = crate::granted_buffers(endpoint);
+    match outcome {
+        Ok(content) => {
+            connection.close(code::DONE, b"done");
+            Ok(Report {
+                bytes: content.bytes,
+                checksum: content.checksum,
+                expected: content.expected,
+                elapsed: content.elapsed,
+                handshake,
+                recv_buffer: buffers.0,
+                send_buffer: buffers.1,
+                packets_sent: stats.path.sent_packets,
+                packets_lost: stats.path.lost_packets,
+            })
+        }
+        Err(error) => {
+            connection.close(code::BAD_REQUEST, b"the client gave up");
+            Err(error)
+        }
+    }
+}
+
+/// What a request moved.
+struct Moved {
+    bytes: u64,
+    checksum: u64,
+    expected: u64,
+    elapsed: Duration,
+}
+
+/// A file that content is written to.
+struct Sink {
+    file: File,
+    path: String,
+}
+
+impl Sink {
+    fn write(&mut self, piece: &[u8]) -> Result<(), Error> {
+        self.file.write_all(piece).map_err(|e| error::file("write", &self.path, &e))
+    }
+}
+
+async fn get(
+    connection: &Connection,
+    peer: &Peer,
+    mut out: Option<Sink>,
+    progress: &Progress,
+) -> Result<Moved, Error> {
+    let started = Instant::now();
+    let (mut send, mut recv) = connection.open_bi().await.map_err(|e| peer.lost(&e))?;
+    send.write_all(&[GET]).await.map_err(|e| peer.write(&e))?;
+    // The server cannot have reset its side yet, so this only fails with the connection, which the read reports.
+    let _ = send.finish();
+    let (length, expected) = answer(&mut recv, peer).await?;
+    let mut hash = Xxh64::new(0);
+    let mut bytes = 0;
+    let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
+    while let Some(count) = recv.read_chunks(&mut pieces).await.map_err(|e| peer.read(&e))? {
+        for piece in &mut pieces[..count] {
+            let piece = std::mem::take(piece);
+            bytes += piece.len() as u64;
+            hash.update(&piece);
+            progress.add(piece.len());
+            if let Some(out) = &mut out {
+                out.write(&piece)?;
+            }
+        }
+    }
+    let elapsed = started.elapsed();
+    if bytes != length {
+        return Err(Error::Failed(format!("{} announced {length} bytes and sent {bytes}", peer.address)));
+    }
+    if let Some(out) = &mut out {
+        out.file.flush().map_err(|e| error::file("write", &out.path, &e))?;
+    }
+    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed })
+}
+
+async fn put(connection: &Connection, peer: &Peer, path: &str, progress: &Progress) -> Result<Moved, Error> {
+    let unreadable = |e| error::file("read", path, &e);
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let started = Instant::now();
+    let (mut send, mut recv) = connection.open_bi().await.map_err(|e| peer.lost(&e))?;
+    let mut header = [PUT; 9];
+    header[1..].copy_from_slice(&length.to_be_bytes());
+    send.write_all(&header).await.map_err(|e| peer.write(&e))?;
+    let mut hash = Xxh64::new(0);
+    let mut bytes = 0;
+    for piece in file_chunks(file) {
+        let piece = piece.map_err(unreadable)?;
+        bytes += piece.len() as u64;
+        hash.update(&piece);
+        progress.add(piece.len());
+        send.write_chunk(piece).await.map_err(|e| peer.write(&e))?;
+    }
+    if bytes != length {
+        return Err(Error::Failed(format!("{path} changed while it was read: {bytes} bytes instead of {length}")));
+    }
+    let _ = send.finish();
+    let (received, expected) = answer(&mut recv, peer).await?;
+    let elapsed = started.elapsed();
+    if received != length {
+        return Err(Error::Failed(format!("{} received {received} of {length} bytes", peer.address)));
+    }
+    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed })
+}
+
+/// The length and checksum that the server's answer starts with.
+async fn answer(recv: &mut RecvStream, peer: &Peer) -> Result<(u64, u64), Error> {
+    let mut lengths = [[0; 8]; 2];
+    for field in &mut lengths {
+        recv.read_exact(field).await.map_err(|error| match error {
+            ReadExactError::FinishedEarly(_) => {
+                Error::Failed(format!("the answer of {} ends before its header does", peer.address))
+            }
+            ReadExactError::ReadError(error) => peer.read(&error),
+        })?;
+    }
+    Ok((u64::from_be_bytes(lengths[0]), u64::from_be_bytes(lengths[1])))
+}
+
+/// The other side, as errors speak of it.
+struct Peer {
+    address: SocketAddr,
+    idle_timeout: Duration,
+}
+
+impl Peer {
+    fn lost(&self, error: &ConnectionError) -> Error {
+        error::lost(self.address, self.idle_timeout, error)
+    }
+
+    fn read(&self, error: &ReadError) -> Error {
+        match error {
+            ReadError::ConnectionLost(error) => self.lost(error),
+            ReadError::Reset(code) => self.stopped(*code),
+            other => Error::Failed(format!("cannot read from {}: {other}", self.address)),
+        }
+    }
+
+    fn write(&self, error: &WriteError) -> Error {
+        match error {
+            WriteError::ConnectionLost(error) => self.lost(error),
+            WriteError::Stopped(code) => self.stopped(*code),
+            other => Error::Failed(format!("cannot write to {}: {other}", self.address)),
+        }
+    }
+
+    fn stopped(&self, code: sandquic::VarInt) -> Error {
+        let what = match code {
+            code::NO_CONTENT => "cannot read its file",
+            code::BAD_REQUEST => "does not know the request; is it a transfer server of this version?",
+            code::BAD_LENGTH => "found another number of bytes than announced",
+            _ => "gave up on the request",
+        };
+        Error::Failed(format!("{} {what} (code {code})", self.address))
+    }
+}

@@ -1,0 +1,329 @@
+//! The command lines of both sides.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::{CipherName, Error};
+
+/// How long a silent peer is waited for unless `--idle-timeout` says otherwise.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+
+const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
+[--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --out FILE] [--recv-buffer BYTES] \
+[--send-buffer BYTES] [--connections N] [--idle-timeout SECONDS] [--progress] [--json]";
+
+const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
+(--file FILE | --size BYTES) [--once] [--connections N] [--recv-buffer BYTES] [--send-buffer BYTES] \
+[--idle-timeout SECONDS] [--retry]";
+
+/// What a client is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// The server (`--connect`).
+    pub connect: SocketAddr,
+    /// The name that its certificate must have (`--server-name`).
+    pub server_name: String,
+    /// A PEM file with the certificates that are trusted (`--ca`).
+    pub ca: String,
+    /// The only cipher to offer (`--cipher`).
+    pub cipher: Option<CipherName>,
+    /// Which way the content goes.
+    pub direction: Direction,
+    /// Size of the socket's receive buffer to ask for, in bytes (`--recv-buffer`).
+    pub recv_buffer: Option<usize>,
+    /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
+    pub send_buffer: Option<usize>,
+    /// Connections to make at once, each with its own transfer (`--connections`).
+    pub connections: usize,
+    /// How long a silent server is waited for (`--idle-timeout`).
+    pub idle_timeout: Duration,
+    /// Print `progress BYTES` lines to standard error (`--progress`).
+    pub progress: bool,
+    /// Print one JSON object a connection (`--json`).
+    pub json: bool,
+    /// The implementation of the ciphers, where a build has several (`--ciphers`).
+    pub ciphers: Option<String>,
+}
+
+/// Which way the content goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Direction {
+    /// From the server, into a file if one is named (`--out`).
+    Get(Option<String>),
+    /// From a file to the server (`--put`).
+    Put(String),
+}
+
+/// What a server is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// The local address (`--listen`).
+    pub listen: SocketAddr,
+    /// A PEM file with the certificate chain, the server's own first (`--cert`).
+    pub cert: String,
+    /// A PEM file with the certificate's key (`--key`).
+    pub key: String,
+    /// What clients get.
+    pub source: Source,
+    /// End after this many connections have been served (`--connections`; `--once` is 1).
+    pub connections: Option<usize>,
+    /// Size of the socket's receive buffer to ask for, in bytes (`--recv-buffer`).
+    pub recv_buffer: Option<usize>,
+    /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
+    pub send_buffer: Option<usize>,
+    /// How long a silent client is kept (`--idle-timeout`).
+    pub idle_timeout: Duration,
+    /// Let every client prove its address first (`--retry`).
+    pub retry: bool,
+}
+
+/// What clients get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file's content (`--file`).
+    File(String),
+    /// That many bytes of a [`Pattern`](crate::Pattern) (`--size`).
+    Pattern(u64),
+}
+
+impl ClientOptions {
+    /// Reads the arguments after the program's name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn parse(arguments: &[String]) -> Result<Self, Error> {
+        let mut words = Words::new(arguments, CLIENT_USAGE);
+        let (mut connect, mut server_name, mut ca, mut cipher, mut put, mut out) = Default::default();
+        let (mut recv_buffer, mut send_buffer, mut ciphers) = Default::default();
+        let (mut connections, mut idle_timeout) = (1, IDLE_TIMEOUT);
+        let (mut progress, mut json) = (false, false);
+        while let Some(flag) = words.flag()? {
+            match flag {
+                "--connect" => connect = Some(words.address(flag)?),
+                "--server-name" => server_name = Some(words.value(flag)?),
+                "--ca" => ca = Some(words.value(flag)?),
+                "--cipher" => cipher = Some(CipherName::parse(&words.value(flag)?)?),
+                "--put" => put = Some(words.value(flag)?),
+                "--out" => out = Some(words.value(flag)?),
+                "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
+                "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--connections" => connections = words.count(flag)?,
+                "--idle-timeout" => idle_timeout = words.seconds(flag)?,
+                "--ciphers" => ciphers = Some(words.value(flag)?),
+                "--progress" => progress = true,
+                "--json" => json = true,
+                _ => return Err(words.unknown(flag)),
+            }
+        }
+        let direction = match (put, out) {
+            (Some(_), Some(_)) => return Err(words.wrong("--put and --out exclude each other")),
+            (Some(file), None) => Direction::Put(file),
+            (None, out) => Direction::Get(out),
+        };
+        if connections > 1 && matches!(direction, Direction::Get(Some(_))) {
+            return Err(words.wrong("--out takes one connection; leave out --connections"));
+        }
+        Ok(Self {
+            connect: connect.ok_or_else(|| words.missing("--connect"))?,
+            server_name: server_name.ok_or_else(|| words.missing("--server-name"))?,
+            ca: ca.ok_or_else(|| words.missing("--ca"))?,
+            cipher,
+            direction,
+            recv_buffer,
+            send_buffer,
+            connections,
+            idle_timeout,
+            progress,
+            json,
+            ciphers,
+        })
+    }
+}
+
+impl ServerOptions {
+    /// Reads the arguments after the program's name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn parse(arguments: &[String]) -> Result<Self, Error> {
+        let mut words = Words::new(arguments, SERVER_USAGE);
+        let (mut listen, mut cert, mut key, mut file, mut pattern) = Default::default();
+        let (mut connections, mut recv_buffer, mut send_buffer) = Default::default();
+        let (mut idle_timeout, mut retry) = (IDLE_TIMEOUT, false);
+        while let Some(flag) = words.flag()? {
+            match flag {
+                "--listen" => listen = Some(words.address(flag)?),
+                "--cert" => cert = Some(words.value(flag)?),
+                "--key" => key = Some(words.value(flag)?),
+                "--file" => file = Some(words.value(flag)?),
+                "--size" => pattern = Some(words.size(flag)?),
+                "--once" => connections = Some(1),
+                "--connections" => connections = Some(words.count(flag)?),
+                "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
+                "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--idle-timeout" => idle_timeout = words.seconds(flag)?,
+                "--retry" => retry = true,
+                _ => return Err(words.unknown(flag)),
+            }
+        }
+        let source = match (file, pattern) {
+            (Some(_), Some(_)) => return Err(words.wrong("--file and --size exclude each other")),
+            (Some(file), None) => Source::File(file),
+            (None, Some(size)) => Source::Pattern(size),
+            (None, None) => return Err(words.missing("--file or --size")),
+        };
+        Ok(Self {
+            listen: listen.ok_or_else(|| words.missing("--listen"))?,
+            cert: cert.ok_or_else(|| words.missing("--cert"))?,
+            key: key.ok_or_else(|| words.missing("--key"))?,
+            source,
+            connections,
+            recv_buffer,
+            send_buffer,
+            idle_timeout,
+            retry,
+        })
+    }
+}
+
+/// Reads a size in bytes: digits, with `K`, `M` or `G` for the powers of 1,024. `None` if it is no such size.
+pub fn size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The words of a command line, read one flag at a time.
+struct Words<'a> {
+    rest: std::slice::Iter<'a, String>,
+    usage: &'static str,
+}
+
+impl<'a> Words<'a> {
+    fn new(arguments: &'a [String], usage: &'static str) -> Self {
+        Self { rest: arguments.iter(), usage }
+    }
+
+    fn flag(&mut self) -> Result<Option<&'a str>, Error> {
+        match self.rest.next().map(String::as_str) {
+            Some("--help" | "-h") => Err(Error::Usage(self.usage.into())),
+            Some(word) if !word.starts_with("--") => Err(self.wrong(&format!("unexpected word {word}"))),
+            flag => Ok(flag),
+        }
+    }
+
+    fn value(&mut self, flag: &str) -> Result<String, Error> {
+        self.rest.next().cloned().ok_or_else(|| self.wrong(&format!("{flag} needs a value")))
+    }
+
+    fn address(&mut self, flag: &str) -> Result<SocketAddr, Error> {
+        let text = self.value(flag)?;
+        text.parse().map_err(|_| {
+            self.wrong(&format!("{flag} {text}: not an address; write 127.0.0.1:4433 or [::1]:4433"))
+        })
+    }
+
+    fn size(&mut self, flag: &str) -> Result<u64, Error> {
+        let text = self.value(flag)?;
+        size(&text).ok_or_else(|| self.wrong(&format!("{flag} {text}: not a size; write bytes, or 64K, 100M, 1G")))
+    }
+
+    fn buffer(&mut self, flag: &str) -> Result<usize, Error> {
+        let size = self.size(flag)?;
+        match usize::try_from(size) {
+            Ok(size) if size > 0 && i32::try_from(size).is_ok() => Ok(size),
+            _ => Err(self.wrong(&format!("{flag} {size}: a socket buffer has 1 to {} bytes", i32::MAX))),
+        }
+    }
+
+    fn count(&mut self, flag: &str) -> Result<usize, Error> {
+        let text = self.value(flag)?;
+        match text.parse() {
+            Ok(count @ 1..=10_000) => Ok(count),
+            _ => Err(self.wrong(&format!("{flag} {text}: not a number from 1 to 10000"))),
+        }
+    }
+
+    fn seconds(&mut self, flag: &str) -> Result<Duration, Error> {
+        let text = self.value(flag)?;
+        match text.parse() {
+            Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
+            _ => Err(self.wrong(&format!("{flag} {text}: not a number of seconds from 1 to 86400"))),
+        }
+    }
+
+    fn unknown(&self, flag: &str) -> Error {
+        self.wrong(&format!("no option {flag}"))
+    }
+
+    fn missing(&self, flag: &str) -> Error {
+        self.wrong(&format!("{flag} is missing"))
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::Usage(format!("{what}; {}", self.usage))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(String::from).collect()
+    }
+
+    #[test]
+    fn sizes_take_binary_suffixes() {
+        for (text, bytes) in [("0", 0), ("1", 1), ("64K", 65_536), ("100M", 104_857_600), ("1g", 1 << 30)] {
+            assert_eq!(size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "K", "-1", "+1", "1.5M", "1T", "18446744073709551616", "18446744073709551615K"] {
+            assert_eq!(size(text).filter(|_| text != "K"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_client_line_is_read() {
+        let options = ClientOptions::parse(&words(
+            "--connect [::1]:4433 --server-name localhost --ca ca.pem --cipher aes-256-gcm --out f --json \
+             --recv-buffer 4M --idle-timeout 3",
+        ))
+        .unwrap();
+        assert_eq!(options.connect, "[::1]:4433".parse().unwrap());
+        assert_eq!(options.direction, Direction::Get(Some("f".into())));
+        assert_eq!(options.recv_buffer, Some(4 << 20));
+        assert_eq!(options.idle_timeout, Duration::from_secs(3));
+        assert!(options.json && !options.progress);
+    }
+
+    #[test]
+    fn wrong_lines_say_what_is_wrong() {
+        let rest = "--connect 127.0.0.1:1 --server-name a --ca b";
+        for (line, message) in [
+            ("--server-name a --ca b".to_string(), "--connect is missing"),
+            (format!("{rest} --put a --out b"), "exclude each other"),
+            (format!("{rest} --out a --connections 2"), "one connection"),
+            (format!("{rest} --cipher rot13"), "no cipher rot13"),
+            (format!("{rest} --frob"), "no option --frob"),
+            (format!("{rest} frob"), "unexpected word frob"),
+            (format!("{rest} --connections 0"), "--connections 0"),
+            (format!("{rest} --recv-buffer 3G"), "--recv-buffer 3221225472"),
+            (format!("{rest} --out"), "--out needs a value"),
+            ("--connect localhost:1".to_string(), "not an address"),
+        ] {
+            let error = ClientOptions::parse(&words(&line)).unwrap_err();
+            assert!(error.to_string().contains(message), "{line} gave {error}");
+            assert_eq!(error.status(), 2);
+        }
+        let error = ServerOptions::parse(&words("--listen 127.0.0.1:0 --cert c --key k")).unwrap_err();
+        assert!(error.to_string().contains("--file or --size is missing"), "{error}");
+    }
+}

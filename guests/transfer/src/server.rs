@@ -1,0 +1,227 @@
+//! The server's side.
+
+use std::fs::File;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use sandquic::{Connection, ConnectionError, Endpoint, Incoming, ReadExactError, RecvStream, SendStream};
+use xxhash_rust::xxh64::Xxh64;
+
+use crate::content::file_chunks;
+use crate::{Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, tls};
+
+/// Runs a server: prints `listening ADDR:PORT`, then one line a request. Errors go to standard error. Returns the
+/// exit status: 0, 1 (failed), 2 (usage).
+pub async fn server(arguments: &[String], providers: &impl Providers) -> u8 {
+    match run(arguments, providers).await {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("transfer-server: {error}");
+            error.status()
+        }
+    }
+}
+
+async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Error> {
+    let options = ServerOptions::parse(arguments)?;
+    let config = tls::server_config(&options, providers.provider(None)?)?;
+    let content = Content::open(&options.source)?;
+    let socket = crate::socket_options(options.recv_buffer, options.send_buffer);
+    let endpoint =
+        Endpoint::server_with(config, options.listen, &socket).map_err(|e| error::socket(options.listen, &e))?;
+    let address = endpoint.local_addr().map_err(|e| error::socket(options.listen, &e))?;
+    println!("listening {address}");
+
+    let mut served = 0;
+    let mut sessions = FuturesUnordered::new();
+    while options.connections.is_none_or(|wanted| served < wanted) {
+        let next = {
+            let accept = std::pin::pin!(endpoint.accept());
+            // An empty set is at its end at once, which would look like a session that ended.
+            if sessions.is_empty() {
+                Event::Incoming(accept.await)
+            } else {
+                match select(accept, sessions.next()).await {
+                    Either::Left((incoming, _)) => Event::Incoming(incoming),
+                    Either::Right((outcome, _)) => Event::Ended(outcome),
+                }
+            }
+        };
+        match next {
+            Event::Incoming(None) => return Err(Error::Failed(format!("the socket on {address} has failed"))),
+            Event::Incoming(Some(incoming)) if options.retry && !incoming.remote_address_validated() => {
+                // Only a client that has proved its address already cannot be asked to.
+                let _ = incoming.retry();
+            }
+            Event::Incoming(Some(incoming)) => sessions.push(session(incoming, &content)),
+            Event::Ended(Some(Ok(()))) => served += 1,
+            Event::Ended(Some(Err(error))) => eprintln!("transfer-server: {error}"),
+            Event::Ended(None) => {}
+        }
+    }
+    drop(sessions);
+    endpoint.close(code::DONE, b"the server has served its share");
+    endpoint.wait_idle().await;
+    Ok(())
+}
+
+/// What the server waits for.
+enum Event {
+    Incoming(Option<Incoming>),
+    Ended(Option<Result<(), Error>>),
+}
+
+/// What clients get, with its checksum made beforehand.
+struct Content {
+    source: Source,
+    pattern: Pattern,
+    length: u64,
+    checksum: u64,
+}
+
+impl Content {
+    fn open(source: &Source) -> Result<Self, Error> {
+        let (pattern, length, checksum) = match source {
+            Source::Pattern(length) => {
+                let pattern = Pattern::new(*length);
+                let checksum = pattern.checksum();
+                (pattern, *length, checksum)
+            }
+            Source::File(path) => {
+                let (length, checksum) = File::open(path)
+                    .and_then(|file| checksum(file_chunks(file)))
+                    .map_err(|e| error::file("read", path, &e))?;
+                (Pattern::new(0), length, checksum)
+            }
+        };
+        Ok(Self { source: source.clone(), pattern, length, checksum })
+    }
+}
+
+/// Serves one connection until the client closes it; an error if no request was served.
+async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
+    let address = incoming.remote_address();
+    let failed = |error: &dyn std::fmt::Display| Error::Failed(format!("connection from {address}: {error}"));
+    let connection = incoming.await.map_err(|error| failed(&error))?;
+    let mut requests = 0;
+    loop {
+        match connection.accept_bi().await {
+            Ok((send, recv)) => {
+                request(&connection, send, recv, content).await.map_err(|error| failed(&error))?;
+                requests += 1;
+            }
+            Err(ConnectionError::ApplicationClosed(close)) if close.error_code == code::DONE && requests > 0 => {
+                return Ok(());
+            }
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+async fn request(
+    connection: &Connection,
+    mut send: SendStream,
+    mut recv: RecvStream,
+    content: &Content,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let address = connection.remote_address();
+    let mut kind = [0];
+    recv.read_exact(&mut kind).await?;
+    match kind[0] {
+        GET => serve_get(&mut send, content, address).await,
+        PUT => serve_put(&mut send, &mut recv, address).await,
+        other => {
+            // Both fail only if the client has already given the stream up.
+            let _ = send.reset(code::BAD_REQUEST);
+            let _ = recv.stop(code::BAD_REQUEST);
+            Err(format!("no request {other:#04x}").into())
+        }
+    }
+}
+
+async fn serve_get(
+    send: &mut SendStream,
+    content: &Content,
+    address: SocketAddr,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let file = match &content.source {
+        Source::Pattern(_) => None,
+        Source::File(path) => match File::open(path) {
+            Ok(file) => Some((path, file)),
+            Err(e) => {
+                let _ = send.reset(code::NO_CONTENT);
+                return Err(error::file("read", path, &e).into());
+            }
+        },
+    };
+    let mut header = [0; 16];
+    header[..8].copy_from_slice(&content.length.to_be_bytes());
+    header[8..].copy_from_slice(&content.checksum.to_be_bytes());
+    send.write_all(&header).await?;
+    match file {
+        None => {
+            for piece in content.pattern.chunks() {
+                send.write_chunk(piece).await?;
+            }
+        }
+        Some((path, file)) => {
+            for piece in file_chunks(file) {
+                match piece {
+                    Ok(piece) => send.write_chunk(piece).await?,
+                    Err(e) => {
+                        let _ = send.reset(code::NO_CONTENT);
+                        return Err(error::file("read", path, &e).into());
+                    }
+                }
+            }
+        }
+    }
+    let _ = send.finish();
+    println!("sent {} bytes to {address}", content.length);
+    Ok(())
+}
+
+async fn serve_put(
+    send: &mut SendStream,
+    recv: &mut RecvStream,
+    address: SocketAddr,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut length = [0; 8];
+    match recv.read_exact(&mut length).await {
+        Err(ReadExactError::FinishedEarly(_)) => {
+            let _ = send.reset(code::BAD_LENGTH);
+            return Err("the request ends before its length".into());
+        }
+        outcome => outcome?,
+    }
+    let length = u64::from_be_bytes(length);
+    let mut hash = Xxh64::new(0);
+    let mut received = 0;
+    let mut pieces: [Bytes; 64] = std::array::from_fn(|_| Bytes::new());
+    while let Some(count) = recv.read_chunks(&mut pieces).await? {
+        for piece in &mut pieces[..count] {
+            let piece = std::mem::take(piece);
+            received += piece.len() as u64;
+            hash.update(&piece);
+        }
+        if received > length {
+            break;
+        }
+    }
+    if received != length {
+        let _ = recv.stop(code::BAD_LENGTH);
+        let _ = send.reset(code::BAD_LENGTH);
+        return Err(format!("{length} bytes were announced and {received} came").into());
+    }
+    let checksum = hash.digest();
+    let mut answer = [0; 16];
+    answer[..8].copy_from_slice(&received.to_be_bytes());
+    answer[8..].copy_from_slice(&checksum.to_be_bytes());
+    send.write_all(&answer).await?;
+    let _ = send.finish();
+    println!("received {received} bytes from {address}, xxh64 {checksum:016x}");
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Certificates, ciphers and the configurations of both sides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
+use rustls::{CipherSuite, RootCertStore, SupportedCipherSuite};
+use sandquic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use sandquic::{ClientConfig, ServerConfig, TransportConfig};
+
+use crate::{ALPN, ClientOptions, Error, ServerOptions};
+
+/// The ciphers of TLS 1.3 by the names of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CipherName {
+    /// TLS_AES_128_GCM_SHA256.
+    Aes128Gcm,
+    /// TLS_AES_256_GCM_SHA384.
+    Aes256Gcm,
+    /// TLS_CHACHA20_POLY1305_SHA256.
+    ChaCha20Poly1305,
+}
+
+impl CipherName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::ChaCha20Poly1305];
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the known names.
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|cipher| cipher.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::Usage(format!("no cipher {name}; there are: {known}"))
+        })
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Aes128Gcm => "aes-128-gcm",
+            Self::Aes256Gcm => "aes-256-gcm",
+            Self::ChaCha20Poly1305 => "chacha20-poly1305",
+        }
+    }
+
+    /// The cipher suite of TLS 1.3.
+    pub fn suite(self) -> CipherSuite {
+        match self {
+            Self::Aes128Gcm => CipherSuite::TLS13_AES_128_GCM_SHA256,
+            Self::Aes256Gcm => CipherSuite::TLS13_AES_256_GCM_SHA384,
+            Self::ChaCha20Poly1305 => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
+        }
+    }
+}
+
+/// The implementations of the ciphers that a build holds, by the name that `--ciphers` takes.
+pub trait Providers {
+    /// The provider of that name, or the build's own for `None`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the known names.
+    fn provider(&self, name: Option<&str>) -> Result<CryptoProvider, Error>;
+}
+
+/// The product's own provider and no other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SandquicProvider;
+
+impl Providers for SandquicProvider {
+    fn provider(&self, name: Option<&str>) -> Result<CryptoProvider, Error> {
+        match name {
+            None => Ok(sandquic_rustls::provider()),
+            Some(name) => Err(Error::Usage(format!("--ciphers {name}: this build has only its own ciphers"))),
+        }
+    }
+}
+
+/// The client's side of the handshake and the transport's settings.
+pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvider) -> Result<ClientConfig, Error> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("--ca", &options.ca)? {
+        roots
+            .add(certificate)
+            .map_err(|error| Error::Failed(format!("--ca {}: a certificate cannot be used: {error}", options.ca)))?;
+    }
+    let initial = initial_suite(&provider)?;
+    if let Some(cipher) = options.cipher {
+        provider.cipher_suites.retain(|suite| suite.suite() == cipher.suite());
+        if provider.cipher_suites.is_empty() {
+            return Err(Error::Usage(format!("--cipher {}: this build does not have it", cipher.name())));
+        }
+    }
+    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial)
+        .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport(options.idle_timeout)?));
+    Ok(config)
+}
+
+/// The server's side of the handshake and the transport's settings.
+pub(crate) fn server_config(options: &ServerOptions, provider: CryptoProvider) -> Result<ServerConfig, Error> {
+    let chain = certificates("--cert", &options.cert)?;
+    let key = PrivateKeyDer::from_pem_file(&options.key).map_err(|error| pem_error("--key", &options.key, &error))?;
+    let initial = initial_suite(&provider)?;
+    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| {
+            Error::Failed(format!("--cert {} and --key {} cannot be used: {error}", options.cert, options.key))
+        })?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = QuicServerConfig::with_initial(Arc::new(tls), initial)
+        .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(transport(options.idle_timeout)?));
+    Ok(config)
+}
+
+fn transport(idle_timeout: Duration) -> Result<TransportConfig, Error> {
+    let mut transport = TransportConfig::default();
+    let idle = idle_timeout
+        .try_into()
+        .map_err(|_| Error::Usage(format!("--idle-timeout {}: too long", idle_timeout.as_secs())))?;
+    // A peer that is busy with its disk says nothing for a while; one that is gone does not answer these either.
+    transport.max_idle_timeout(Some(idle)).keep_alive_interval(Some(idle_timeout / 3));
+    Ok(transport)
+}
+
+/// The suite of the Initial packets (RFC 9001, 5.2), which is fixed, whatever is offered afterwards.
+fn initial_suite(provider: &CryptoProvider) -> Result<rustls::quic::Suite, Error> {
+    provider
+        .cipher_suites
+        .iter()
+        .find(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256)
+        .and_then(SupportedCipherSuite::tls13)
+        .and_then(|suite| suite.quic_suite())
+        .ok_or_else(|| Error::Failed("the ciphers lack AES-128-GCM, which QUIC starts with".into()))
+}
+
+fn certificates(flag: &str, path: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
+        .map_err(|error| pem_error(flag, path, &error))?;
+    if certificates.is_empty() {
+        return Err(Error::Failed(format!("{flag} {path}: there is no certificate in it; give a PEM file")));
+    }
+    Ok(certificates)
+}
+
+fn pem_error(flag: &str, path: &str, error: &pem::Error) -> Error {
+    match error {
+        pem::Error::Io(error) => crate::error::file("read", &format!("{path} ({flag})"), error),
+        pem::Error::NoItemsFound => Error::Failed(format!("{flag} {path}: nothing usable in it; give a PEM file")),
+        other => Error::Failed(format!("{flag} {path}: not a PEM file: {other}")),
+    }
+}
