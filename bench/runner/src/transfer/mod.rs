@@ -31,7 +31,7 @@ use crate::units::{parse_size, show_size};
 use crate::{Context, Error};
 use builds::chosen;
 use record::{Record, Row, Setup};
-use session::{Failure, Session};
+use session::{Content, Failure, Session};
 
 /// Bytes of the transfer that comes before the first counted run of a build: it shows that the build works, and puts
 /// its compiled code into the cache.
@@ -81,17 +81,18 @@ pub struct Args {
 /// [`Error::Usage`] for a command line that makes no sense. [`Error::Failed`] when a build does not work at all (nothing
 /// is measured then), when the record cannot be written, and, after the table, when any run failed.
 pub fn run(args: Args, context: &Context) -> Result<(), Error> {
-    let bytes = match &args.file {
+    let content = match &args.file {
         Some(path) => {
             let metadata = std::fs::metadata(path)
                 .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?;
             if !metadata.is_file() {
                 return Err(Error::failed(format!("{} is not a file", path.display())));
             }
-            metadata.len()
+            Content::File(path, metadata.len())
         }
-        None => args.size,
+        None => Content::Pattern(args.size),
     };
+    let (Content::Pattern(bytes) | Content::File(_, bytes)) = content;
     if bytes == 0 {
         return Err(Error::Usage(
             "a transfer of no bytes has no goodput; give --size or --file at least one".into(),
@@ -109,12 +110,6 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     let session = Session {
         context,
         directory: certificate::issue()?,
-        file: args
-            .file
-            .as_deref()
-            .map(std::path::absolute)
-            .transpose()
-            .map_err(|error| Error::failed(format!("cannot find the directory of --file: {error}")))?,
         buffers: Buffers { receive: args.recv_buffer, send: args.send_buffer },
         window: args.window,
         timeout: Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000)),
@@ -131,13 +126,13 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     for &build in &builds {
         progress.say(format!("trying {build}"));
         session
-            .transfer(build, ciphers[0], WARM_UP, &mut |_| {})
+            .transfer(build, ciphers[0], Content::Pattern(WARM_UP), &mut |_| {})
             .map_err(|failure| Error::failed(format!("build {build} does not work: {failure}")))?;
     }
     for round in 1..=args.runs {
         for row in &mut rows {
             progress.say(format!("run {round} of {}: {} {}", args.runs, row.build, row.cipher));
-            match session.transfer(row.build, row.cipher, bytes, &mut |done| progress.within(done)) {
+            match session.transfer(row.build, row.cipher, content, &mut |done| progress.within(done)) {
                 Ok(sample) => row.samples.push(sample),
                 Err(failure) => {
                     progress.note(&format!("{} {}, run {round}: {failure}", row.build, row.cipher));

@@ -1,7 +1,7 @@
 //! One transfer: a sender and a receiver, each a process of its own.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::system::{Buffers, CpuList, CpuTime, Event, Process, datagrams_dropped
 use crate::{Context, Error};
 
 /// How long the sender may take to end once the receiver has.
-const SENDER_GRACE: Duration = Duration::from_secs(5);
+const SENDER_GRACE: Duration = Duration::from_secs(2);
 /// Lines of a child's standard error that are kept for a message.
 const KEPT_LINES: usize = 4;
 
@@ -21,14 +21,19 @@ const KEPT_LINES: usize = 4;
 pub(super) struct Session<'a> {
     pub(super) context: &'a Context,
     pub(super) directory: Directory,
-    /// What is sent; a pattern without it.
-    pub(super) file: Option<PathBuf>,
     pub(super) buffers: Buffers,
     pub(super) window: u64,
     /// Longest time for one transfer.
     pub(super) timeout: Duration,
     /// Processors of the sender and of the receiver.
     pub(super) cpus: Option<&'a (CpuList, CpuList)>,
+}
+
+/// What is sent, and its length in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Content<'a> {
+    Pattern(u64),
+    File(&'a Path, u64),
 }
 
 /// Why a transfer does not count.
@@ -56,17 +61,18 @@ impl From<Error> for Failure {
 }
 
 impl Session<'_> {
-    /// Transfers so many bytes (of the pattern; or the whole file, if `bytes` is its length) to a receiver.
+    /// Transfers content to a receiver of this build.
     pub(super) fn transfer(
         &self,
         build: Build,
         cipher: Cipher,
-        bytes: u64,
+        content: Content<'_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Sample, Failure> {
+        let (Content::Pattern(bytes) | Content::File(_, bytes)) = content;
         let deadline = Instant::now() + self.timeout;
         let dropped_before = datagrams_dropped();
-        let (mut sender, address) = self.start_sender(bytes, deadline)?;
+        let (mut sender, address) = self.start_sender(content, deadline)?;
         let mut receiver = self.start_receiver(build, cipher, &address)?;
         let Outcome { lines, said, status, cpu } = self.attend(&mut receiver, deadline, progress)?;
         // Also lets a sender end that waits for a client which never came.
@@ -99,7 +105,7 @@ impl Session<'_> {
         })
     }
 
-    fn start_sender(&self, bytes: u64, deadline: Instant) -> Result<(Process, String), Error> {
+    fn start_sender(&self, content: Content<'_>, deadline: Instant) -> Result<(Process, String), Error> {
         let mut command = Command::new(&self.context.peer);
         command.args(["bench-peer", "server", "--listen", "127.0.0.1:0", "--once", "--until-stdin-closes"]);
         command.arg("--cert").arg(self.directory.private().join(CERTIFICATE));
@@ -107,9 +113,9 @@ impl Session<'_> {
         command.arg("--recv-buffer").arg(self.buffers.receive.to_string());
         command.arg("--send-buffer").arg(self.buffers.send.to_string());
         command.arg("--window").arg(self.window.to_string());
-        match &self.file {
-            Some(file) => command.arg("--file").arg(file),
-            None => command.arg("--size").arg(bytes.to_string()),
+        match content {
+            Content::File(path, _) => command.arg("--file").arg(path),
+            Content::Pattern(bytes) => command.arg("--size").arg(bytes.to_string()),
         };
         let mut sender = Process::spawn("the sender", &mut command, self.cpus.map(|(sender, _)| sender))?;
         let mut said = Tail::default();
