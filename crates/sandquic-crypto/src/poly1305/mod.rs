@@ -95,11 +95,6 @@ impl State {
 
     /// As [`padded`](Self::padded), in scalar code.
     #[inline(always)]
-    pub(crate) fn padded_scalar(&mut self, bytes: &[u8]) {
-        let whole = bytes.len() / 16 * 16;
-        self.blocks_scalar(&bytes[..whole]);
-        self.padded_tail(&bytes[whole..]);
-    }
 
     /// Absorbs what is left of a message after whole blocks, if anything, padded with zeros.
     #[inline(always)]
