@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod ciphers;
 pub mod cipher_suite;
+pub mod ciphers;
 mod hash;
 mod hkdf;
 mod hmac;

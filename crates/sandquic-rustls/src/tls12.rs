@@ -4,9 +4,9 @@
 use core::marker::PhantomData;
 
 use rustls::crypto::cipher::{
-    AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter, MessageEncrypter,
-    NONCE_LEN, Nonce, OutboundOpaqueMessage, OutboundPlainMessage, PrefixedPayload, Tls12AeadAlgorithm,
-    UnsupportedOperationError, make_tls12_aad,
+    AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, KeyBlockShape, MessageDecrypter,
+    MessageEncrypter, NONCE_LEN, Nonce, OutboundOpaqueMessage, OutboundPlainMessage, PrefixedPayload,
+    Tls12AeadAlgorithm, UnsupportedOperationError, make_tls12_aad,
 };
 use rustls::crypto::tls12::PrfUsingHmac;
 use rustls::crypto::{CipherSuiteCommon, KeyExchangeAlgorithm};

@@ -97,7 +97,11 @@ impl<A: Aead<KEY>, const KEY: usize> Tls13AeadAlgorithm for Records<A, KEY> {
         KEY
     }
 
-    fn extract_keys(&self, key: AeadKey, iv: Iv) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+    fn extract_keys(
+        &self,
+        key: AeadKey,
+        iv: Iv,
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
         Ok((self.secrets)(key, iv))
     }
 }

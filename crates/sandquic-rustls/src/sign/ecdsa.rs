@@ -45,10 +45,10 @@ macro_rules! curve {
         impl Signer for $key {
             fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
                 // RFC 6979 with randomness mixed in: neither a fault nor a bad generator alone gives the key away.
-                let signature: $curve::ecdsa::Signature =
-                    self.0.try_sign_with_rng(&mut SysRng, message).map_err(|error| {
-                        Error::General(format!("signing with the ECDSA key failed: {error}"))
-                    })?;
+                let signature: $curve::ecdsa::Signature = self
+                    .0
+                    .try_sign_with_rng(&mut SysRng, message)
+                    .map_err(|error| Error::General(format!("signing with the ECDSA key failed: {error}")))?;
                 Ok(signature.to_der().as_bytes().to_vec())
             }
 

@@ -35,7 +35,9 @@ pub(super) fn from_pkcs1(der: &[u8]) -> Result<Arc<dyn SigningKey>, Error> {
 fn checked(key: PrivateKey) -> Result<Arc<dyn SigningKey>, Error> {
     match key.n().bit_width() {
         2048..=8192 => Ok(Arc::new(RsaKey(Arc::new(key)))),
-        bits => Err(Error::General(format!("the RSA private key has {bits} bits: 2048 to 8192 are supported"))),
+        bits => {
+            Err(Error::General(format!("the RSA private key has {bits} bits: 2048 to 8192 are supported")))
+        }
     }
 }
 
