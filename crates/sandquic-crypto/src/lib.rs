@@ -3,6 +3,7 @@
 
 mod backend;
 mod simd;
+mod stream;
 
 pub mod aes;
 pub mod chacha;
@@ -14,3 +15,5 @@ pub mod salsa;
 pub mod sha2;
 
 pub use backend::{BACKEND, aes_backend, backend, clmul_backend};
+
+pub use cipher;

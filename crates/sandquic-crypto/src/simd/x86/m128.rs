@@ -82,6 +82,11 @@ impl<const SSSE3: bool> Vector for M128<SSSE3> {
         self.store(&mut bytes);
         bytes
     }
+    /// Known indices would tempt LLVM to move the permutation of a sum (xor) to both its terms.
+    #[inline(always)]
+    fn opaque(bytes: &[u8; 16]) -> Self {
+        Self::broadcast(core::hint::black_box(bytes))
+    }
     #[inline(always)]
     fn splat_u32(x: u32) -> Self {
         Self(intrinsics!(_mm_set1_epi32(x as i32)))

@@ -82,6 +82,11 @@ impl Vector for M256 {
         // SAFETY: both types are 32 bytes without padding or invalid values.
         unsafe { transmute::<__m256i, [[u8; 16]; 2]>(self.0)[index] }
     }
+    /// Known indices would tempt LLVM to move the permutation of a sum (xor) to both its terms.
+    #[inline(always)]
+    fn opaque(bytes: &[u8; 16]) -> Self {
+        Self::broadcast(core::hint::black_box(bytes))
+    }
     #[inline(always)]
     fn splat_u32(x: u32) -> Self {
         Self(intrinsics!(_mm256_set1_epi32(x as i32)))

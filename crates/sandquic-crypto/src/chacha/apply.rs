@@ -1,0 +1,51 @@
+//! ChaCha as a block function of [`crate::stream`].
+
+use super::block::{Wide, at, block};
+use crate::simd::Vector;
+use crate::stream::{BlockFunction, Pass};
+
+/// ChaCha with a number of double rounds, a counter of 32 bits or (`WIDE`) 64, and a way of rotating.
+pub(super) struct Function<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>;
+
+/// Blocks of [`Function`].
+pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>(Wide<V, ROTATION>);
+
+impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunction
+    for Function<DOUBLE_ROUNDS, WIDE, ROTATION>
+{
+    type Pass<V: Vector> = Blocks<V, DOUBLE_ROUNDS, WIDE, ROTATION>;
+
+    #[inline(always)]
+    fn at(input: &[u32; 16], number: u64) -> [u32; 16] {
+        at::<WIDE>(input, number)
+    }
+    #[inline(always)]
+    fn number(input: &[u32; 16]) -> u64 {
+        u64::from(input[12]) | u64::from(input[13]) << 32
+    }
+    #[inline(always)]
+    fn block(input: &[u32; 16]) -> [u32; 16] {
+        block::<DOUBLE_ROUNDS>(input)
+    }
+}
+
+impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> Pass
+    for Blocks<V, DOUBLE_ROUNDS, WIDE, ROTATION>
+{
+    #[inline(always)]
+    fn new(input: &[u32; 16]) -> Self {
+        Self(Wide::new::<WIDE>(input))
+    }
+    #[inline(always)]
+    fn xor(&self, out: &mut [u8]) {
+        self.0.xor(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
+    }
+    #[inline(always)]
+    fn write(&self, out: &mut [u8]) {
+        self.0.write(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
+    }
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.0.advance::<WIDE>();
+    }
+}

@@ -1,0 +1,213 @@
+//! The block function of ChaCha: one block in scalar code, four blocks a 128-bit lane in vectors.
+
+use crate::simd::{ROTATE_8, ROTATE_16, Vector};
+use crate::stream::each_row;
+
+/// "expand 32-byte k", RFC 8439 section 2.3.
+pub(crate) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+
+/// The input of the block function: constants, key, counter (word 12, with 64 bits 12 and 13) and nonce.
+pub(crate) type State = [u32; 16];
+
+/// The input for a key of 32 bytes and the last four words.
+#[inline(always)]
+pub(crate) fn state(key: &[u8; 32], last: [u32; 4]) -> State {
+    let k: [u32; 8] = crate::stream::to_words(key);
+    let [c0, c1, c2, c3] = CONSTANTS;
+    let [n0, n1, n2, n3] = last;
+    [c0, c1, c2, c3, k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], n0, n1, n2, n3]
+}
+
+/// The input with another block number: 32 bits, or with `WIDE` 64.
+#[inline(always)]
+pub(crate) fn at<const WIDE: bool>(state: &State, block: u64) -> State {
+    let mut state = *state;
+    state[12] = block as u32;
+    if WIDE {
+        state[13] = (block >> 32) as u32;
+    }
+    state
+}
+
+#[inline(always)]
+fn quarter_round(x: &mut State, a: usize, b: usize, c: usize, d: usize) {
+    x[a] = x[a].wrapping_add(x[b]);
+    x[d] = (x[d] ^ x[a]).rotate_left(16);
+    x[c] = x[c].wrapping_add(x[d]);
+    x[b] = (x[b] ^ x[c]).rotate_left(12);
+    x[a] = x[a].wrapping_add(x[b]);
+    x[d] = (x[d] ^ x[a]).rotate_left(8);
+    x[c] = x[c].wrapping_add(x[d]);
+    x[b] = (x[b] ^ x[c]).rotate_left(7);
+}
+
+/// The rounds alone, without the addition of the input: what HChaCha needs.
+#[inline(always)]
+pub(crate) fn permute<const DOUBLE_ROUNDS: usize>(state: &State) -> State {
+    let mut x = *state;
+    for _ in 0..DOUBLE_ROUNDS {
+        quarter_round(&mut x, 0, 4, 8, 12);
+        quarter_round(&mut x, 1, 5, 9, 13);
+        quarter_round(&mut x, 2, 6, 10, 14);
+        quarter_round(&mut x, 3, 7, 11, 15);
+        quarter_round(&mut x, 0, 5, 10, 15);
+        quarter_round(&mut x, 1, 6, 11, 12);
+        quarter_round(&mut x, 2, 7, 8, 13);
+        quarter_round(&mut x, 3, 4, 9, 14);
+    }
+    x
+}
+
+/// One block of the keystream.
+#[inline(always)]
+pub(crate) fn block<const DOUBLE_ROUNDS: usize>(state: &State) -> State {
+    let mut x = permute::<DOUBLE_ROUNDS>(state);
+    for (x, input) in x.iter_mut().zip(state) {
+        *x = x.wrapping_add(*input);
+    }
+    x
+}
+
+/// How the rotations by 16 and 8 bits are written. The default is the fastest everywhere; the others
+/// are kept for the benchmarks.
+pub(crate) mod rotation {
+    /// Byte swizzles with indices that the compiler does not know.
+    pub(crate) const SWIZZLE: u8 = 0;
+    /// Byte permutations that the compiler knows: `i8x16.shuffle` on Wasm.
+    #[allow(dead_code, reason = "feature bench-variants")]
+    pub(crate) const SHUFFLE: u8 = 1;
+    /// Two shifts and an or.
+    #[allow(dead_code, reason = "feature bench-variants")]
+    pub(crate) const SHIFT: u8 = 2;
+}
+
+/// Four blocks a lane: vector i holds word i of each block. Blocks 0 to 3 are the elements of lane 0,
+/// blocks 4 to 7 those of lane 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Wide<V, const ROTATION: u8 = { rotation::SWIZZLE }> {
+    /// The input of the blocks.
+    pub(crate) input: [V; 16],
+    by16: V,
+    by8: V,
+}
+
+impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
+    /// Blocks a pass: 4 or 8.
+    pub(crate) const BLOCKS: usize = 4 * V::LANES;
+    /// Bytes a pass: 256 or 512.
+    pub(crate) const BYTES: usize = 64 * Self::BLOCKS;
+
+    /// The blocks from the one that `state` describes on. With `WIDE` the counter has 64 bits.
+    #[inline(always)]
+    pub(crate) fn new<const WIDE: bool>(state: &State) -> Self {
+        let mut wide = Self::with_input(state.map(V::splat_u32));
+        let numbers = V::from_lanes_u32(|lane| core::array::from_fn(|i| (4 * lane + i) as u32));
+        wide.count::<WIDE>(numbers);
+        wide
+    }
+
+    /// Blocks of unrelated inputs, such as header masks: word `word` of block `block` is `f(block, word)`.
+    #[inline(always)]
+    #[allow(dead_code, reason = "for header masks")]
+    pub(crate) fn from_blocks(mut f: impl FnMut(usize, usize) -> u32) -> Self {
+        Self::with_input(core::array::from_fn(|word| {
+            V::from_lanes_u32(|lane| core::array::from_fn(|i| f(4 * lane + i, word)))
+        }))
+    }
+
+    #[inline(always)]
+    fn with_input(input: [V; 16]) -> Self {
+        if ROTATION == rotation::SWIZZLE {
+            Self { input, by16: V::opaque(&ROTATE_16), by8: V::opaque(&ROTATE_8) }
+        } else {
+            Self { input, by16: V::broadcast(&ROTATE_16), by8: V::broadcast(&ROTATE_8) }
+        }
+    }
+
+    /// Goes on by a pass.
+    #[inline(always)]
+    pub(crate) fn advance<const WIDE: bool>(&mut self) {
+        self.count::<WIDE>(V::splat_u32(Self::BLOCKS as u32));
+    }
+
+    #[inline(always)]
+    fn count<const WIDE: bool>(&mut self, n: V) {
+        let low = self.input[12].add_u32(n);
+        if WIDE {
+            // All ones, which is -1, where the sum wrapped: unsigned low < n.
+            let sign = V::splat_u32(1 << 31);
+            let carry = n.xor(sign).gt_i32(low.xor(sign));
+            self.input[13] = self.input[13].sub_u32(carry);
+        }
+        self.input[12] = low;
+    }
+
+    #[inline(always)]
+    fn rotl16(&self, x: V) -> V {
+        match ROTATION {
+            rotation::SWIZZLE => x.rotl16_u32(self.by16),
+            rotation::SHUFFLE => x.swizzle(self.by16),
+            _ => x.rotl_u32::<16>(),
+        }
+    }
+
+    #[inline(always)]
+    fn rotl8(&self, x: V) -> V {
+        match ROTATION {
+            rotation::SWIZZLE => x.rotl8_u32(self.by8),
+            rotation::SHUFFLE => x.swizzle(self.by8),
+            _ => x.rotl_u32::<8>(),
+        }
+    }
+
+    /// Four quarter rounds at once, step by step: one after the other they would be chains longer than
+    /// what a processor looks ahead.
+    #[inline(always)]
+    fn quarter_rounds(&self, x: &mut [V; 16], b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
+        macro_rules! each {
+            ($i:ident => $e:expr) => {{
+                { let $i = 0; $e; }
+                { let $i = 1; $e; }
+                { let $i = 2; $e; }
+                { let $i = 3; $e; }
+            }};
+        }
+        each!(i => x[i] = x[i].add_u32(x[b[i]]));
+        each!(i => x[d[i]] = self.rotl16(x[d[i]].xor(x[i])));
+        each!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
+        each!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<12>());
+        each!(i => x[i] = x[i].add_u32(x[b[i]]));
+        each!(i => x[d[i]] = self.rotl8(x[d[i]].xor(x[i])));
+        each!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
+        each!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<7>());
+    }
+
+    /// A column round and a diagonal round, begun with `input`. A caller can do other work between two.
+    #[inline(always)]
+    pub(crate) fn double_round(&self, x: &mut [V; 16]) {
+        self.quarter_rounds(x, [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]);
+        self.quarter_rounds(x, [5, 6, 7, 4], [10, 11, 8, 9], [15, 12, 13, 14]);
+    }
+
+    /// All rounds: give the result to [`xor`](Self::xor) or [`write`](Self::write), which add the input.
+    #[inline(always)]
+    pub(crate) fn rounds<const DOUBLE_ROUNDS: usize>(&self) -> [V; 16] {
+        let mut x = self.input;
+        for _ in 0..DOUBLE_ROUNDS {
+            self.double_round(&mut x);
+        }
+        x
+    }
+
+    /// Adds the input to the result of the rounds and xors the blocks, in order, into `BYTES` bytes.
+    #[inline(always)]
+    pub(crate) fn xor(&self, x: &[V; 16], out: &mut [u8]) {
+        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.xor_into(out));
+    }
+
+    /// Adds the input to the result of the rounds and writes the blocks, in order, to `BYTES` bytes.
+    #[inline(always)]
+    pub(crate) fn write(&self, x: &[V; 16], out: &mut [u8]) {
+        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.store(out));
+    }
+}
