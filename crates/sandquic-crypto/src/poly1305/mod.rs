@@ -93,9 +93,6 @@ impl State {
         self.padded_tail(&bytes[whole..]);
     }
 
-    /// As [`padded`](Self::padded), in scalar code.
-    #[inline(always)]
-
     /// Absorbs what is left of a message after whole blocks, if anything, padded with zeros.
     #[inline(always)]
     pub(crate) fn padded_tail(&mut self, tail: &[u8]) {
