@@ -36,9 +36,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     let config = tls::client_config(&options, provider)?;
     // A file that is not there should be found before a server is bothered.
     let out = match &options.direction {
-        Direction::Get(Some(path)) => {
-            Some(File::create(path).map_err(|e| error::file("write", path, &e))?)
-        }
+        Direction::Get(Some(path)) => Some(File::create(path).map_err(|e| error::file("write", path, &e))?),
         _ => None,
     };
     let local = match options.connect {
@@ -200,7 +198,9 @@ async fn put(connection: &Connection, peer: &Peer, path: &str, progress: &Progre
         send.write_chunk(piece).await.map_err(|e| peer.write(&e))?;
     }
     if bytes != length {
-        return Err(Error::Failed(format!("{path} changed while it was read: {bytes} bytes instead of {length}")));
+        return Err(Error::Failed(format!(
+            "{path} changed while it was read: {bytes} bytes instead of {length}"
+        )));
     }
     let _ = send.finish();
     let (received, expected) = answer(&mut recv, peer).await?;

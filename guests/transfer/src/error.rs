@@ -70,7 +70,9 @@ pub(crate) fn connecting(address: SocketAddr, waited: Duration, error: &Connecti
             "no answer from {address} within {} s: is a server listening there, and does UDP get through?",
             waited.as_secs()
         ),
-        ConnectionError::TransportError(transport) if transport.code == TransportErrorCode::CONNECTION_REFUSED => {
+        ConnectionError::TransportError(transport)
+            if transport.code == TransportErrorCode::CONNECTION_REFUSED =>
+        {
             format!("{address} refused the connection: {}", reason(&transport.reason))
         }
         ConnectionError::TransportError(transport) => format!(

@@ -59,10 +59,17 @@ pub mod code {
 }
 
 /// The sizes of socket buffers to ask for; `None` leaves the system's own.
-pub(crate) fn socket_options(recv_buffer: Option<usize>, send_buffer: Option<usize>) -> sandquic::SocketOptions {
-    let mut options = sandquic::SocketOptions::default();
-    options.recv_buffer = recv_buffer;
-    options.send_buffer = send_buffer;
+pub(crate) fn socket_options(
+    recv_buffer: Option<usize>,
+    send_buffer: Option<usize>,
+) -> sandquic::SocketOptions {
+    let mut options = sandquic::SocketOptions::new();
+    if let Some(bytes) = recv_buffer {
+        options = options.recv_buffer(bytes);
+    }
+    if let Some(bytes) = send_buffer {
+        options = options.send_buffer(bytes);
+    }
     options
 }
 

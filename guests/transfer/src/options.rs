@@ -232,7 +232,8 @@ impl<'a> Words<'a> {
 
     fn size(&mut self, flag: &str) -> Result<u64, Error> {
         let text = self.value(flag)?;
-        size(&text).ok_or_else(|| self.wrong(&format!("{flag} {text}: not a size; write bytes, or 64K, 100M, 1G")))
+        size(&text)
+            .ok_or_else(|| self.wrong(&format!("{flag} {text}: not a size; write bytes, or 64K, 100M, 1G")))
     }
 
     fn buffer(&mut self, flag: &str) -> Result<usize, Error> {

@@ -30,8 +30,8 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     let config = tls::server_config(&options, providers.provider(None)?)?;
     let content = Content::open(&options.source)?;
     let socket = crate::socket_options(options.recv_buffer, options.send_buffer);
-    let endpoint =
-        Endpoint::server_with(config, options.listen, &socket).map_err(|e| error::socket(options.listen, &e))?;
+    let endpoint = Endpoint::server_with(config, options.listen, &socket)
+        .map_err(|e| error::socket(options.listen, &e))?;
     let address = endpoint.local_addr().map_err(|e| error::socket(options.listen, &e))?;
     println!("listening {address}");
 
@@ -51,7 +51,9 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
             }
         };
         match next {
-            Event::Incoming(None) => return Err(Error::Failed(format!("the socket on {address} has failed"))),
+            Event::Incoming(None) => {
+                return Err(Error::Failed(format!("the socket on {address} has failed")));
+            }
             Event::Incoming(Some(incoming)) if options.retry && !incoming.remote_address_validated() => {
                 // Only a client that has proved its address already cannot be asked to.
                 let _ = incoming.retry();
@@ -113,7 +115,9 @@ async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
                 request(&connection, send, recv, content).await.map_err(|error| failed(&error))?;
                 requests += 1;
             }
-            Err(ConnectionError::ApplicationClosed(close)) if close.error_code == code::DONE && requests > 0 => {
+            Err(ConnectionError::ApplicationClosed(close))
+                if close.error_code == code::DONE && requests > 0 =>
+            {
                 return Ok(());
             }
             Err(error) => return Err(failed(&error)),

@@ -80,12 +80,15 @@ impl Providers for SandquicProvider {
 }
 
 /// The client's side of the handshake and the transport's settings.
-pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvider) -> Result<ClientConfig, Error> {
+pub(crate) fn client_config(
+    options: &ClientOptions,
+    mut provider: CryptoProvider,
+) -> Result<ClientConfig, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("--ca", &options.ca)? {
-        roots
-            .add(certificate)
-            .map_err(|error| Error::Failed(format!("--ca {}: a certificate cannot be used: {error}", options.ca)))?;
+        roots.add(certificate).map_err(|error| {
+            Error::Failed(format!("--ca {}: a certificate cannot be used: {error}", options.ca))
+        })?;
     }
     let initial = initial_suite(&provider)?;
     if let Some(cipher) = options.cipher {
@@ -108,9 +111,13 @@ pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvide
 }
 
 /// The server's side of the handshake and the transport's settings.
-pub(crate) fn server_config(options: &ServerOptions, provider: CryptoProvider) -> Result<ServerConfig, Error> {
+pub(crate) fn server_config(
+    options: &ServerOptions,
+    provider: CryptoProvider,
+) -> Result<ServerConfig, Error> {
     let chain = certificates("--cert", &options.cert)?;
-    let key = PrivateKeyDer::from_pem_file(&options.key).map_err(|error| pem_error("--key", &options.key, &error))?;
+    let key = PrivateKeyDer::from_pem_file(&options.key)
+        .map_err(|error| pem_error("--key", &options.key, &error))?;
     let initial = initial_suite(&provider)?;
     let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -118,7 +125,10 @@ pub(crate) fn server_config(options: &ServerOptions, provider: CryptoProvider) -
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| {
-            Error::Failed(format!("--cert {} and --key {} cannot be used: {error}", options.cert, options.key))
+            Error::Failed(format!(
+                "--cert {} and --key {} cannot be used: {error}",
+                options.cert, options.key
+            ))
         })?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let crypto = QuicServerConfig::with_initial(Arc::new(tls), initial)
@@ -162,7 +172,9 @@ fn certificates(flag: &str, path: &str) -> Result<Vec<CertificateDer<'static>>, 
 fn pem_error(flag: &str, path: &str, error: &pem::Error) -> Error {
     match error {
         pem::Error::Io(error) => crate::error::file("read", &format!("{path} ({flag})"), error),
-        pem::Error::NoItemsFound => Error::Failed(format!("{flag} {path}: nothing usable in it; give a PEM file")),
+        pem::Error::NoItemsFound => {
+            Error::Failed(format!("{flag} {path}: nothing usable in it; give a PEM file"))
+        }
         other => Error::Failed(format!("{flag} {path}: not a PEM file: {other}")),
     }
 }
