@@ -1,4 +1,5 @@
-//! The native ends of a transfer: stock quinn on tokio and ring, as a process of its own.
+//! The native ends of a transfer, each a process of its own: stock quinn on tokio and ring, and the client of this
+//! project built natively.
 //!
 //! The protocol is that of the transfer components (ALPN `sandquic-transfer/1`, integers big-endian). The client opens
 //! one bidirectional stream:
@@ -46,6 +47,16 @@ pub enum Role {
     Client(ClientArgs),
     /// Serves a file, or bytes of a pattern, over QUIC.
     Server(ServerArgs),
+    /// The transfer client of this project, built natively: its endpoint over quinn-udp, its own ciphers.
+    SandquicClient(SandquicClientArgs),
+}
+
+/// Command line of the project's own client, which reads it itself.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SandquicClientArgs {
+    /// The flags of the transfer-client component.
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
 }
 
 /// Command line of the client; the flags are those of the transfer-client component.
@@ -140,6 +151,16 @@ pub struct ServerArgs {
 /// One line that says what failed: an unreadable file, a refused address, a failed handshake, bytes that are not those
 /// that were sent.
 pub fn run(args: Args) -> Result<(), Error> {
+    let role = match args.role {
+        Role::Client(args) => Quinn::Client(args),
+        Role::Server(args) => Quinn::Server(args),
+        Role::SandquicClient(args) => {
+            let providers = sandquic_transfer::SandquicProvider;
+            let status = sandquic::block_on(sandquic_transfer::client(&args.arguments, &providers));
+            // It has said what there is to say; this process exists for nothing else.
+            std::process::exit(status.into());
+        }
+    };
     // On one processor a second thread only adds switches between the two.
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let mut runtime = match threads {
@@ -151,9 +172,15 @@ pub fn run(args: Args) -> Result<(), Error> {
         .build()
         .map_err(|error| Error::failed(format!("cannot start tokio: {error}")))?;
     // A task of the runtime, so that with several threads no other thread has to be woken for each read.
-    let task = match args.role {
-        Role::Client(args) => runtime.spawn(client::run(args)),
-        Role::Server(args) => runtime.spawn(server::run(args)),
+    let task = match role {
+        Quinn::Client(args) => runtime.spawn(client::run(args)),
+        Quinn::Server(args) => runtime.spawn(server::run(args)),
     };
     runtime.block_on(task).map_err(|error| Error::failed(format!("the peer's task failed: {error}")))?
+}
+
+/// The roles that stock quinn plays.
+enum Quinn {
+    Client(ClientArgs),
+    Server(ServerArgs),
 }

@@ -33,6 +33,10 @@ pub enum Build {
     #[value(name = "wasm-sandquic")]
     #[serde(rename = "wasm-sandquic")]
     WasmSandquic,
+    /// The product outside the sandbox, with the processor's instructions and the kernel's offloads (GSO, GRO).
+    #[value(name = "native-opt")]
+    #[serde(rename = "native-opt")]
+    NativeOpt,
     /// Stock quinn on tokio and ring, outside the sandbox.
     #[value(name = "native-quinn")]
     #[serde(rename = "native-quinn")]
@@ -42,7 +46,7 @@ pub enum Build {
 impl Build {
     /// Whether the receiver runs in the sandbox.
     pub fn is_sandboxed(self) -> bool {
-        self != Self::NativeQuinn
+        self.component().is_some()
     }
 
     /// The embedded component and the arguments that choose its ciphers.
@@ -53,7 +57,7 @@ impl Build {
             Self::WasmAutovec => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto-old"])),
             Self::WasmAutovec64 => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto"])),
             Self::WasmSandquic => Some(("@transfer-client", &[])),
-            Self::NativeQuinn => None,
+            Self::NativeOpt | Self::NativeQuinn => None,
         }
     }
 
@@ -65,13 +69,14 @@ impl Build {
                 let mut command = Command::new(&context.sandquic);
                 let mut mapping = directory.as_os_str().to_owned();
                 mapping.push("::/bench");
-                command.args(["run", "--inherit-network", "--dir-ro"]).arg(mapping).arg(component).arg("--");
+                command.args(["run", "--inherit-network", "--dir-ro"]).arg(mapping).arg(component);
                 command.args(ciphers);
                 (command, "/bench".into())
             }
             None => {
                 let mut command = Command::new(&context.peer);
-                command.args(["bench-peer", "client"]);
+                let role = if self == Self::NativeOpt { "sandquic-client" } else { "client" };
+                command.args(["bench-peer", role]);
                 (command, directory.to_string_lossy().into_owned())
             }
         }
@@ -127,7 +132,6 @@ mod tests {
             assert_eq!(serde_json::to_value(build).unwrap(), build.to_string());
             assert_eq!(Build::from_str(&build.to_string(), false), Ok(*build));
             assert_eq!(build.is_sandboxed(), build.to_string().starts_with("wasm-"));
-            assert_eq!(build.is_sandboxed(), build.component().is_some());
         }
         for cipher in Cipher::value_variants() {
             assert_eq!(serde_json::to_value(cipher).unwrap(), cipher.to_string());
@@ -147,7 +151,6 @@ mod tests {
                 "--dir-ro",
                 "/d::/bench",
                 "@bench-client-simd128",
-                "--",
                 "--ciphers",
                 "rustcrypto-old"
             ]

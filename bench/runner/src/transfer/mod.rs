@@ -64,9 +64,10 @@ pub struct Args {
     /// Send buffer to ask for at every socket.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8MiB")]
     pub send_buffer: u64,
-    /// Most bytes that the sender has on the way unacknowledged: what a receive buffer of 4 MiB holds.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4MiB")]
-    pub window: u64,
+    /// Most bytes that the sender has on the way unacknowledged; without it 4 MiB, or less if the smallest receive
+    /// buffer (that of a sandboxed receiver: at most net.core.rmem_max) holds less.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub window: Option<u64>,
     /// Longest time for one run; without it a minute and what the size takes at 16 Mb/s.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
     pub timeout: Option<u64>,
@@ -98,7 +99,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
             "a transfer of no bytes has no goodput; give --size or --file at least one".into(),
         ));
     }
-    if args.window < 64 << 10 {
+    if args.window.is_some_and(|window| window < 64 << 10) {
         return Err(Error::Usage("--window must be at least 64KiB".into()));
     }
     // Opened first: an hour of measurement should not end at a file that cannot be written.
@@ -107,16 +108,16 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     let builds = chosen(&args.build);
     let ciphers = chosen(&args.cipher);
     let cpus = if args.no_pin { None } else { split_cpus() };
+    let setup = Setup::collect(&args, cpus.as_ref());
     let session = Session {
         context,
         directory: certificate::issue()?,
         buffers: Buffers { receive: args.recv_buffer, send: args.send_buffer },
-        window: args.window,
+        window: setup.window(),
         timeout: Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000)),
         cpus: cpus.as_ref(),
     };
     let provenance = Provenance::collect(&context.engine);
-    let setup = Setup::collect(&args, cpus.as_ref());
 
     let mut rows: Vec<Row> = Vec::new();
     for &cipher in &ciphers {

@@ -56,14 +56,15 @@ impl Setup {
                 .ok()
                 .and_then(|text| text.trim().parse().ok())
         };
+        let rmem_max = limit("rmem_max");
         Self {
             sender: Build::NativeQuinn,
             network: "loopback, 127.0.0.1",
             recv_buffer: args.recv_buffer,
             send_buffer: args.send_buffer,
-            rmem_max: limit("rmem_max"),
+            rmem_max,
             wmem_max: limit("wmem_max"),
-            window: args.window,
+            window: args.window.unwrap_or_else(|| window(args.recv_buffer, rmem_max)),
             congestion: "CUBIC",
             initial_mtu: 1_452,
             sender_cpus: cpus.map(|(sender, _)| sender.to_string()),
@@ -71,6 +72,19 @@ impl Setup {
             drops: "difference of UDP RcvbufErrors of the network namespace over the run",
         }
     }
+}
+
+impl Setup {
+    /// Most bytes that the sender may have on the way unacknowledged.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+}
+
+/// The window with which no receive buffer overflows, at most 4 MiB. A buffer of n bytes by the units of the request
+/// holds a little more than n bytes of full datagrams: Linux doubles n and counts about 2,300 bytes for one of 1,452.
+fn window(recv_buffer: u64, rmem_max: Option<u64>) -> u64 {
+    (4 << 20).min(recv_buffer).min(rmem_max.unwrap_or(u64::MAX)).max(64 << 10)
 }
 
 /// One counted run.
@@ -213,5 +227,18 @@ impl Record {
         serde_json::to_writer_pretty(&mut *out, self)?;
         out.write_all(b"\n")?;
         out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_fits_the_smallest_buffer() {
+        assert_eq!(window(8 << 20, Some(4 << 20)), 4 << 20);
+        assert_eq!(window(8 << 20, Some(212_992)), 212_992);
+        assert_eq!(window(1 << 20, None), 1 << 20);
+        assert_eq!(window(1, Some(1)), 64 << 10);
     }
 }
