@@ -4,6 +4,7 @@
 mod backend;
 mod simd;
 mod stream;
+mod tag;
 
 pub mod aes;
 pub mod chacha;
