@@ -138,6 +138,10 @@ pub(crate) fn server_config(
     Ok(config)
 }
 
+/// Flow-control windows of a connection and of each stream: more than a socket's buffer holds, so that the sender's
+/// congestion window decides, and still a bound on what an application that does not read makes this side keep.
+const RECEIVE_WINDOW: u32 = 16 << 20;
+
 fn transport(idle_timeout: Duration) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
     let idle = idle_timeout
@@ -145,6 +149,8 @@ fn transport(idle_timeout: Duration) -> Result<TransportConfig, Error> {
         .map_err(|_| Error::Usage(format!("--idle-timeout {}: too long", idle_timeout.as_secs())))?;
     // A peer that is busy with its disk says nothing for a while; one that is gone does not answer these either.
     transport.max_idle_timeout(Some(idle)).keep_alive_interval(Some(idle_timeout / 3));
+    let window = sandquic::VarInt::from_u32(RECEIVE_WINDOW);
+    transport.stream_receive_window(window).receive_window(window);
     Ok(transport)
 }
 

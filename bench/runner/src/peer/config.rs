@@ -18,7 +18,7 @@ use crate::transfer::Cipher;
 
 /// Receive windows of a connection and of each stream: more than ever is on the way, so that the sender's window and
 /// the congestion controller decide.
-const RECEIVE_WINDOW: u32 = 64 << 20;
+const RECEIVE_WINDOW: u32 = 16 << 20;
 
 /// Payload of a UDP datagram at an MTU of 1,500 bytes less headers, as quinn's MTU discovery ends; begun with here,
 /// since the path is known.
