@@ -8,7 +8,9 @@ use crate::stream::{BlockFunction, Pass};
 pub(super) struct Function<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>;
 
 /// Blocks of [`Function`].
-pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>(Wide<V, ROTATION>);
+pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>(
+    Wide<V, ROTATION>,
+);
 
 impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunction
     for Function<DOUBLE_ROUNDS, WIDE, ROTATION>

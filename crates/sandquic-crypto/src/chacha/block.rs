@@ -166,10 +166,22 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
     fn quarter_rounds(&self, x: &mut [V; 16], b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
         macro_rules! each {
             ($i:ident => $e:expr) => {{
-                { let $i = 0; $e; }
-                { let $i = 1; $e; }
-                { let $i = 2; $e; }
-                { let $i = 3; $e; }
+                {
+                    let $i = 0;
+                    $e;
+                }
+                {
+                    let $i = 1;
+                    $e;
+                }
+                {
+                    let $i = 2;
+                    $e;
+                }
+                {
+                    let $i = 3;
+                    $e;
+                }
             }};
         }
         each!(i => x[i] = x[i].add_u32(x[b[i]]));

@@ -75,10 +75,22 @@ impl<V: Vector> Wide<V> {
     fn quarter_rounds(x: &mut [V; 16], a: [usize; 4], b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
         macro_rules! each {
             ($i:ident => $e:expr) => {{
-                { let $i = 0; $e; }
-                { let $i = 1; $e; }
-                { let $i = 2; $e; }
-                { let $i = 3; $e; }
+                {
+                    let $i = 0;
+                    $e;
+                }
+                {
+                    let $i = 1;
+                    $e;
+                }
+                {
+                    let $i = 2;
+                    $e;
+                }
+                {
+                    let $i = 3;
+                    $e;
+                }
             }};
         }
         each!(i => x[b[i]] = x[b[i]].xor(x[a[i]].add_u32(x[d[i]]).rotl_u32::<7>()));

@@ -41,7 +41,8 @@ fn operations<V: Vector>(a: V, b: V, c: V) -> Vec<V> {
     let sums = [a.add_u8(b), a.add_u16(b), a.add_u32(b), a.add_u64(b)];
     let rest = [a.sub_u16(b), a.sub_u32(b), a.sub_u64(b), a.mullo_u16(b), a.mul_even_u32(b), a.dot_i16(b)];
     let compare = [a.eq_u8(b), a.eq_u32(b), a.eq_u32(a), a.gt_i8(b), a.gt_i32(b), a.narrow_i32(b)];
-    let splats = [V::splat_u8(0xa5), V::splat_u16(0x1234), V::splat_u32(0x8765_4321), V::splat_u64(1 << 63 | 5)];
+    let splats =
+        [V::splat_u8(0xa5), V::splat_u16(0x1234), V::splat_u32(0x8765_4321), V::splat_u64(1 << 63 | 5)];
     let shifts = [
         a.shl_u16::<3>(),
         a.shl_u32::<7>(),
@@ -96,7 +97,8 @@ impl Kernel for All {
 
     #[inline(always)]
     fn run<V: Vector>(self) -> Self::Output {
-        let (a, b, c) = (V::from_lanes(|i| self.a[i]), V::from_lanes(|i| self.b[i]), V::from_lanes(|i| self.c[i]));
+        let (a, b, c) =
+            (V::from_lanes(|i| self.a[i]), V::from_lanes(|i| self.b[i]), V::from_lanes(|i| self.c[i]));
         if V::LANES == 2 {
             let lanes = |x: V| [x.lane(0), x.lane(1)];
             let out = operations(a, b, c).into_iter().map(lanes).collect();
@@ -107,7 +109,8 @@ impl Kernel for All {
         }
         // One lane: the second by a second call.
         let first = operations(a, b, c);
-        let (a, b, c) = (V::from_lanes(|_| self.a[1]), V::from_lanes(|_| self.b[1]), V::from_lanes(|_| self.c[1]));
+        let (a, b, c) =
+            (V::from_lanes(|_| self.a[1]), V::from_lanes(|_| self.b[1]), V::from_lanes(|_| self.c[1]));
         let second = operations(a, b, c);
         first.into_iter().zip(second).map(|(x, y)| [x.lane(0), y.lane(0)]).collect()
     }
@@ -150,7 +153,10 @@ impl Kernel for Definitions {
         let v = V::load(&bytes[1..]);
         assert_eq!(v.extract_u32::<0>(), 0x0403_0201);
         assert_eq!(v.extract_u64::<1>(), 0x100f_0e0d_0c0b_0a09);
-        assert_eq!(v.insert_u32::<3>(7).insert_u64::<0>(9).lane(0)[..12], [9, 0, 0, 0, 0, 0, 0, 0, 9, 10, 11, 12]);
+        assert_eq!(
+            v.insert_u32::<3>(7).insert_u64::<0>(9).lane(0)[..12],
+            [9, 0, 0, 0, 0, 0, 0, 0, 9, 10, 11, 12]
+        );
         assert_eq!(v.insert_u32::<3>(7).lane(0)[12..], [7, 0, 0, 0]);
         let mut out = [0xee; 33];
         v.store(&mut out);
@@ -158,12 +164,15 @@ impl Kernel for Definitions {
         assert!(out[V::BYTES..].iter().all(|&b| b == 0xee));
         v.xor_into(&mut out);
         assert!(out[..V::BYTES].iter().all(|&b| b == 0));
-        assert_eq!(V::broadcast_u32([1, 2, 3, 4]).lane(V::LANES - 1), V::broadcast(&{
-            let mut b = [0; 16];
-            [b[0], b[4], b[8], b[12]] = [1, 2, 3, 4];
-            b
-        })
-        .lane(0));
+        assert_eq!(
+            V::broadcast_u32([1, 2, 3, 4]).lane(V::LANES - 1),
+            V::broadcast(&{
+                let mut b = [0; 16];
+                [b[0], b[4], b[8], b[12]] = [1, 2, 3, 4];
+                b
+            })
+            .lane(0)
+        );
 
         let (a, b) = (V::load(&bytes), V::splat_u8(0x40));
         assert_eq!(a.align_bytes::<3>(b).lane(0), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 64, 64, 64]);
@@ -178,7 +187,8 @@ impl Kernel for Definitions {
         let dot = words.dot_i16(V::broadcast_u32([0x0001_0002, 0x0009_0003, 0x0004_0001, 0xffff_fffe]));
         assert_eq!([dot.extract_u32::<0>(), dot.extract_u32::<1>()], [32766, 15]);
         assert_eq!([dot.extract_u32::<2>(), dot.extract_u32::<3>()], [7, (-14i32) as u32]);
-        let product = V::broadcast_u32([u32::MAX, 1, 3, 1]).mul_even_u32(V::broadcast_u32([u32::MAX, 1, 5, 1]));
+        let product =
+            V::broadcast_u32([u32::MAX, 1, 3, 1]).mul_even_u32(V::broadcast_u32([u32::MAX, 1, 5, 1]));
         assert_eq!([product.extract_u64::<0>(), product.extract_u64::<1>()], [0xffff_fffe_0000_0001, 15]);
         let narrow = V::splat_u32(-40000i32 as u32).narrow_i32(V::splat_u32(40000));
         assert_eq!([narrow.extract_u32::<0>(), narrow.extract_u32::<2>()], [0x8000_8000, 0x7fff_7fff]);
@@ -196,7 +206,11 @@ fn definitions_hold() {
     backend::dispatch_narrow(Definitions);
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_endian = "little")
+))]
 mod native {
     use super::super::{AesClmulKernel, AesInstructions, ClmulInstructions, Vector};
     use crate::backend;
@@ -221,7 +235,10 @@ mod native {
             assert_eq!(unmixed.lane(0), shifted.lane(0));
             let inverse = native.decrypt_round(shifted, N::V::zero());
             assert_eq!(inverse.lane(0), native.inv_mix_columns(start).lane(0));
-            assert_eq!(native.sub_word(u32::from_be_bytes([0xcf, 0x4f, 0x3c, 0x09])).to_be_bytes(), [0x8a, 0x84, 0xeb, 0x01]);
+            assert_eq!(
+                native.sub_word(u32::from_be_bytes([0xcf, 0x4f, 0x3c, 0x09])).to_be_bytes(),
+                [0x8a, 0x84, 0xeb, 0x01]
+            );
 
             let a = N::W::broadcast_u32([3, 0, 0, 1 << 31]);
             let b = N::W::broadcast_u32([5, 0, 7, 1 << 31]);

@@ -5,11 +5,7 @@ use crate::simd::Vector;
 /// Gives `sink` every row of the blocks whose word i is the vector `word(i)`, with the place in `out` where it
 /// belongs. Blocks 0 to 3 are the elements of the first lane, 4 to 7 those of the second.
 #[inline(always)]
-pub(crate) fn each_row<V: Vector>(
-    word: impl Fn(usize) -> V,
-    out: &mut [u8],
-    sink: impl Fn(V, &mut [u8]),
-) {
+pub(crate) fn each_row<V: Vector>(word: impl Fn(usize) -> V, out: &mut [u8], sink: impl Fn(V, &mut [u8])) {
     let out = &mut out[..256 * V::LANES];
     if V::LANES == 1 {
         for r in 0..4 {
