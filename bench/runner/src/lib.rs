@@ -1,8 +1,8 @@
-//! The runner of sandquic's evaluation: peers, scenarios, records.
+#![doc = include_str!("../README.md")]
 //!
-//! - [`transfer`]: `sandquic bench transfer`, the bulk transfer over QUIC: a native sender, a receiver in the
-//!   sandbox or outside it, each a process of its own.
-//! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer (stock quinn on tokio and ring).
+//! # For the caller
+//! - [`transfer`]: `sandquic bench transfer`.
+//! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
 //! This crate never links the sandbox's host: the caller gives the path of the `sandquic` program ([`Context`]), which
 //! is started as a child for every end that is measured.
