@@ -201,9 +201,7 @@ impl Progress {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(run_bytes.saturating_mul(runs)), target);
-        if let Ok(style) =
-            ProgressStyle::with_template("{bar:24} {bytes:>9} of {total_bytes}, {eta} left  {wide_msg}")
-        {
+        if let Ok(style) = ProgressStyle::with_template("{msg:44} {bar:20} {percent:>3} %, {eta} left") {
             bar.set_style(style);
         }
         bar.set_message(format!("{} a run", show_size(run_bytes)));
