@@ -12,6 +12,7 @@ pub mod chachapoly;
 pub mod gcm;
 pub mod ghash;
 pub mod poly1305;
+pub mod quic;
 pub mod salsa;
 pub mod sha2;
 
