@@ -1,6 +1,6 @@
 //! ChaCha as a block function of [`crate::stream`].
 
-use super::block::{Wide, at, block};
+use super::block::{Wide, at, block, permute, rows};
 use crate::simd::Vector;
 use crate::stream::{BlockFunction, Pass};
 
@@ -17,6 +17,8 @@ impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunc
 {
     type Pass<V: Vector> = Blocks<V, DOUBLE_ROUNDS, WIDE, ROTATION>;
 
+    const TWO: bool = true;
+
     #[inline(always)]
     fn at(input: &[u32; 16], number: u64) -> [u32; 16] {
         at::<WIDE>(input, number)
@@ -26,8 +28,17 @@ impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunc
         u64::from(input[12]) | u64::from(input[13]) << 32
     }
     #[inline(always)]
-    fn block(input: &[u32; 16]) -> [u32; 16] {
-        block::<DOUBLE_ROUNDS>(input)
+    fn block<const ADD: bool>(input: &[u32; 16]) -> [u32; 16] {
+        if ADD { block::<DOUBLE_ROUNDS>(input) } else { permute::<DOUBLE_ROUNDS>(input) }
+    }
+    #[inline(always)]
+    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; 64]; N]) {
+        let blocks = rows::<V, DOUBLE_ROUNDS, ADD, WIDE, N>(input);
+        for (out, rows) in out.iter_mut().zip(blocks) {
+            for (chunk, row) in out.chunks_exact_mut(16).zip(rows) {
+                row.store(chunk);
+            }
+        }
     }
 }
 

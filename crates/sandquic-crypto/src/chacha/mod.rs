@@ -63,7 +63,7 @@ mod sealed {
             data: &mut [u8],
             last: &mut [u8; super::BLOCK],
         );
-        fn permute(state: &State) -> State;
+        fn permute(state: &State) -> [u8; super::BLOCK];
     }
 
     pub trait Variant {
@@ -96,8 +96,11 @@ macro_rules! rounds {
                 stream::apply::<Function<WIDE>, WRITE>(state, first, data, last);
             }
             #[inline]
-            fn permute(state: &State) -> State {
-                block::permute::<$double>(state)
+            fn permute(state: &State) -> [u8; BLOCK] {
+                type Function = apply::Function<$double, false, { block::rotation::SWIZZLE }>;
+                let mut out = [[0; BLOCK]];
+                stream::blocks::<Function, false, 1>(state, &mut out);
+                out[0]
             }
         }
         impl Rounds for $name {
@@ -247,8 +250,7 @@ impl<R: Rounds> fmt::Debug for XChaCha<R> {
 pub fn hchacha<R: Rounds>(key: &Key, input: &Array<u8, U16>) -> Key {
     let x = R::permute(&block::state(&key.0, to_words(input)));
     let mut out = Key::default();
-    for (chunk, word) in out.chunks_exact_mut(4).zip(x[..4].iter().chain(&x[12..])) {
-        chunk.copy_from_slice(&word.to_le_bytes());
-    }
+    out[..16].copy_from_slice(&x[..16]);
+    out[16..].copy_from_slice(&x[48..]);
     out
 }

@@ -1,7 +1,7 @@
 //! The block function of Salsa20: one block in scalar code, four blocks a 128-bit lane in vectors.
 
 use crate::simd::Vector;
-use crate::stream::{BlockFunction, Pass, each_row};
+use crate::stream::{BlockFunction, Pass, each_row, to_bytes};
 
 /// "expand 32-byte k".
 pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -119,6 +119,8 @@ pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize>(Wide<V>);
 impl<const DOUBLE_ROUNDS: usize> BlockFunction for Function<DOUBLE_ROUNDS> {
     type Pass<V: Vector> = Blocks<V, DOUBLE_ROUNDS>;
 
+    const TWO: bool = false;
+
     #[inline(always)]
     fn at(input: &[u32; 16], number: u64) -> [u32; 16] {
         let mut input = *input;
@@ -131,12 +133,23 @@ impl<const DOUBLE_ROUNDS: usize> BlockFunction for Function<DOUBLE_ROUNDS> {
         u64::from(input[8]) | u64::from(input[9]) << 32
     }
     #[inline(always)]
-    fn block(input: &[u32; 16]) -> [u32; 16] {
+    fn block<const ADD: bool>(input: &[u32; 16]) -> [u32; 16] {
         let mut x = permute::<DOUBLE_ROUNDS>(input);
-        for (x, input) in x.iter_mut().zip(input) {
-            *x = x.wrapping_add(*input);
+        if ADD {
+            for (x, input) in x.iter_mut().zip(input) {
+                *x = x.wrapping_add(*input);
+            }
         }
         x
+    }
+    /// Scalar code: as four diagonals, a block takes a tenth longer on Wasm and natively, because they have to be
+    /// put together and taken apart.
+    #[inline(always)]
+    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; 64]; N]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            let input = Self::at(input, Self::number(input).wrapping_add(i as u64));
+            *out = to_bytes(&Self::block::<ADD>(&input));
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub type XNonce = Array<u8, U24>;
 mod sealed {
     pub trait Rounds {
         fn apply(state: &[u32; 16], first: u64, data: &mut [u8], last: &mut [u8; super::BLOCK]);
-        fn permute(state: &[u32; 16]) -> [u32; 16];
+        fn permute(state: &[u32; 16]) -> [u8; super::BLOCK];
     }
 }
 
@@ -61,8 +61,10 @@ macro_rules! rounds {
                 stream::apply::<block::Function<$double>, false>(state, first, data, last);
             }
             #[inline]
-            fn permute(state: &[u32; 16]) -> [u32; 16] {
-                block::permute::<$double>(state)
+            fn permute(state: &[u32; 16]) -> [u8; BLOCK] {
+                let mut out = [[0; BLOCK]];
+                stream::blocks::<block::Function<$double>, false, 1>(state, &mut out);
+                out[0]
             }
         }
         impl Rounds for $name {
@@ -170,7 +172,7 @@ pub fn hsalsa<R: Rounds>(key: &Key, input: &Array<u8, U16>) -> Key {
     let x = R::permute(&block::state(&key.0, to_words(input)));
     let mut out = Key::default();
     for (chunk, i) in out.chunks_exact_mut(4).zip([0, 5, 10, 15, 6, 7, 8, 9]) {
-        chunk.copy_from_slice(&x[i].to_le_bytes());
+        chunk.copy_from_slice(&x[4 * i..4 * i + 4]);
     }
     out
 }

@@ -13,8 +13,12 @@ pub(crate) trait BlockFunction {
     fn at(input: &[u32; 16], block: u64) -> [u32; 16];
     /// The block number of an input; of one with a counter of 32 bits the upper half means nothing.
     fn number(input: &[u32; 16]) -> u64;
-    /// One block.
-    fn block(input: &[u32; 16]) -> [u32; 16];
+    /// One block in scalar code; without `ADD` the rounds alone, which HChaCha and HSalsa need.
+    fn block<const ADD: bool>(input: &[u32; 16]) -> [u32; 16];
+    /// Whether [`few`](Self::few) takes less time for two blocks than a pass.
+    const TWO: bool;
+    /// One or two blocks that follow each other, as bytes, on a machine that has `V`, which has one lane.
+    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; BLOCK]; N]);
 }
 
 /// Several blocks, one word of each in a vector.
@@ -37,7 +41,7 @@ struct Apply<'a, F, const WRITE: bool> {
 }
 
 /// Xors the keystream into `data` from block `first` on, or with `WRITE` writes it there. If `data` ends inside
-/// a block, that block is left in `last`.
+/// a block, that block is left in `last`, whose content is undefined otherwise.
 #[inline]
 pub(crate) fn apply<F: BlockFunction, const WRITE: bool>(
     input: &[u32; 16],
@@ -47,7 +51,7 @@ pub(crate) fn apply<F: BlockFunction, const WRITE: bool>(
 ) {
     let input = F::at(input, first);
     if data.len() <= BLOCK {
-        return one_block::<F, WRITE>(&input, data, last);
+        return last_block::<F, WRITE>(&input, data, last);
     }
     let kernel = Apply::<F, WRITE> { input, data, last, function: core::marker::PhantomData };
     // Only x86 has two widths: elsewhere the same code would be there twice.
@@ -58,29 +62,68 @@ pub(crate) fn apply<F: BlockFunction, const WRITE: bool>(
     }
 }
 
-/// At most one block, in scalar code: as fast as any vector layout of a single block. Not inlined, because it
-/// is called at both ends of a message.
+/// `N` blocks of the keystream; without `ADD` the rounds alone.
+struct Blocks<'a, F, const ADD: bool, const N: usize> {
+    input: &'a [u32; 16],
+    out: &'a mut [[u8; BLOCK]; N],
+    function: core::marker::PhantomData<F>,
+}
+
+impl<F: BlockFunction, const ADD: bool, const N: usize> Kernel for Blocks<'_, F, ADD, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        F::few::<V, ADD, N>(self.input, self.out);
+    }
+
+    #[inline(always)]
+    fn soft(self) {
+        let first = F::number(self.input);
+        for (i, out) in self.out.iter_mut().enumerate() {
+            *out = to_bytes(&F::block::<ADD>(&F::at(self.input, first.wrapping_add(i as u64))));
+        }
+    }
+}
+
+/// `N` blocks of the keystream; without `ADD` the rounds alone. Not inlined, because it is called at both ends
+/// of a message.
 #[inline(never)]
-fn one_block<F: BlockFunction, const WRITE: bool>(
+pub(crate) fn blocks<F: BlockFunction, const ADD: bool, const N: usize>(
+    input: &[u32; 16],
+    out: &mut [[u8; BLOCK]; N],
+) {
+    dispatch_narrow(Blocks::<F, ADD, N> { input, out, function: core::marker::PhantomData });
+}
+
+/// A block or less. The block is left in `last` in any case.
+#[inline(always)]
+fn last_block<F: BlockFunction, const WRITE: bool>(
     input: &[u32; 16],
     data: &mut [u8],
     last: &mut [u8; BLOCK],
 ) {
-    let keystream = to_bytes(&F::block(input));
-    if let Ok(whole) = <&mut [u8; BLOCK]>::try_from(&mut *data) {
-        if WRITE {
-            *whole = keystream;
-        } else {
-            xor(whole, &keystream);
-        }
-        return;
+    blocks::<F, true, 1>(input, core::array::from_mut(last));
+    let n = data.len();
+    if WRITE {
+        data.copy_from_slice(&last[..n]);
+    } else {
+        xor(data, &last[..n]);
     }
-    *last = keystream;
+}
+
+/// Uses a keystream of the blocks that `data` has.
+#[inline(always)]
+fn finish<const WRITE: bool>(keystream: &[u8], data: &mut [u8], last: &mut [u8; BLOCK]) {
     let n = data.len();
     if WRITE {
         data.copy_from_slice(&keystream[..n]);
     } else {
         xor(data, &keystream[..n]);
+    }
+    if n % BLOCK != 0 {
+        let start = n / BLOCK * BLOCK;
+        last.copy_from_slice(&keystream[start..start + BLOCK]);
     }
 }
 
@@ -104,23 +147,19 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
         if rest.is_empty() {
             return;
         }
-        if rest.len() <= BLOCK {
+        if rest.len() <= if F::TWO { 2 * BLOCK } else { BLOCK } {
             let done = ((len - rest.len()) / BLOCK) as u64;
             let input = F::at(&self.input, F::number(&self.input).wrapping_add(done));
-            return one_block::<F, WRITE>(&input, rest, self.last);
+            if rest.len() <= BLOCK {
+                return last_block::<F, WRITE>(&input, rest, self.last);
+            }
+            let mut keystream = [[0; BLOCK]; 2];
+            blocks::<F, true, 2>(&input, &mut keystream);
+            return finish::<WRITE>(keystream.as_flattened(), rest, self.last);
         }
-        // A pass costs less than two blocks in scalar code.
         let mut keystream = [0; 512];
         pass.write(&mut keystream);
-        if WRITE {
-            rest.copy_from_slice(&keystream[..rest.len()]);
-        } else {
-            xor(rest, &keystream[..rest.len()]);
-        }
-        if rest.len() % BLOCK != 0 {
-            let start = rest.len() / BLOCK * BLOCK;
-            self.last.copy_from_slice(&keystream[start..start + BLOCK]);
-        }
+        finish::<WRITE>(&keystream, rest, self.last);
     }
 
     #[inline(always)]
@@ -128,7 +167,7 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
         let first = F::number(&self.input);
         for (i, chunk) in self.data.chunks_mut(BLOCK).enumerate() {
             let input = F::at(&self.input, first.wrapping_add(i as u64));
-            one_block::<F, WRITE>(&input, chunk, self.last);
+            finish::<WRITE>(&to_bytes(&F::block::<true>(&input)), chunk, self.last);
         }
     }
 }

@@ -5,7 +5,7 @@ use cipher::{OverflowError, SeekNum, StreamCipherError};
 mod apply;
 mod rows;
 
-pub(crate) use apply::{BlockFunction, Pass, apply};
+pub(crate) use apply::{BlockFunction, Pass, apply, blocks};
 pub(crate) use rows::each_row;
 
 /// Bytes in a block of the keystream.
@@ -17,7 +17,7 @@ pub(crate) trait Keystream {
     const BLOCKS: u64;
 
     /// Xors blocks `first`, `first + 1`, ... into all of `data`. If `data` ends inside a block, that block of
-    /// the keystream is left in `last`, else `last` is not touched.
+    /// the keystream is left in `last`, whose content is undefined otherwise.
     ///
     /// The caller has checked that the blocks are below [`BLOCKS`](Self::BLOCKS).
     fn apply(&self, first: u64, data: &mut [u8], last: &mut [u8; BLOCK]);
