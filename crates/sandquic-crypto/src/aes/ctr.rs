@@ -53,6 +53,7 @@ impl Layout for LittleEndian {
 /// keystream goes there instead.
 pub(crate) struct Ctr<'a, L> {
     pub(crate) key: &'a Key,
+    #[allow(dead_code, reason = "it names the type")]
     pub(crate) layout: L,
     pub(crate) block: [u8; 16],
     pub(crate) mask: Option<&'a mut [u8; 16]>,

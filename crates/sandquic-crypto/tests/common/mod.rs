@@ -4,46 +4,46 @@
 use aead::{AeadInOut, KeyInit, Payload, array::Array};
 
 /// A xorshift generator: the same bytes on every machine.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub fn fill(&mut self, bytes: &mut [u8]) {
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
 
-    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.fill(&mut bytes);
         bytes
     }
 
-    pub fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.fill(&mut bytes);
         bytes
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 }
 
 /// Bytes of hexadecimal digits; white space is skipped.
-pub fn hex(digits: &str) -> Vec<u8> {
+pub(crate) fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<u8> = digits
         .chars()
         .filter(|c| !c.is_whitespace())
@@ -54,13 +54,13 @@ pub fn hex(digits: &str) -> Vec<u8> {
 }
 
 /// Whether `SANDQUIC_TEST_GRID=small` asks for a reduced grid, for slow engines.
-pub fn small() -> bool {
+pub(crate) fn small() -> bool {
     std::env::var_os("SANDQUIC_TEST_GRID").is_some_and(|grid| grid == "small")
 }
 
 /// Compares an AEAD with another at every message length 0..=1200 and associated data 0..=40, both ways, and at random
 /// lengths up to 64 KiB. The small grid has lengths 0..=300 and those around multiples of 128.
-pub fn check_grid<Ours, Theirs>(name: &str)
+pub(crate) fn check_grid<Ours, Theirs>(name: &str)
 where
     Ours: AeadInOut + KeyInit,
     Theirs:
@@ -127,7 +127,7 @@ where
 
 /// Flips every bit of nonce, tag, associated data and ciphertext of messages of several lengths, one at a time, and
 /// some of the key: nothing opens, and nothing of the plaintext is left in the buffer.
-pub fn check_forgeries<A: AeadInOut + KeyInit>() {
+pub(crate) fn check_forgeries<A: AeadInOut + KeyInit>() {
     let mut random = Random::new(99);
     let mut key = Array::default();
     let mut nonce = Array::default();
@@ -187,6 +187,6 @@ pub fn check_forgeries<A: AeadInOut + KeyInit>() {
 }
 
 /// A payload of a message and associated data.
-pub fn payload<'a>(msg: &'a [u8], aad: &'a [u8]) -> Payload<'a, 'a> {
+pub(crate) fn payload<'a>(msg: &'a [u8], aad: &'a [u8]) -> Payload<'a, 'a> {
     Payload { msg, aad }
 }
