@@ -49,8 +49,11 @@ struct Algorithm {
     name: &'static str,
     public_key: AlgorithmIdentifier,
     signature: AlgorithmIdentifier,
-    verify: fn(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature>,
+    verify: Verify,
 }
+
+/// Checks a signature by a key over a message.
+type Verify = fn(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature>;
 
 impl SignatureVerificationAlgorithm for Algorithm {
     fn verify_signature(

@@ -16,7 +16,11 @@ use sandquic_rustls::provider;
 
 const IDENTITIES: [Identity; 5] = [P256, P384, ED25519, RSA2048, RSA3072];
 
-fn both_ways() -> [(&'static str, fn() -> CryptoProvider, fn() -> CryptoProvider); 2] {
+/// What makes a provider.
+type Provider = fn() -> CryptoProvider;
+
+/// The client's provider and the server's.
+fn both_ways() -> [(&'static str, Provider, Provider); 2] {
     [("ours to ring", provider, ring::default_provider), ("ring to ours", ring::default_provider, provider)]
 }
 
