@@ -8,20 +8,26 @@ use crate::guests::{BUILDS, Build};
 use crate::report::{Tally, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
-use crate::{Error, Result, fail, no_arguments};
+use crate::{Error, Result, fail, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic.
 
-usage: cargo xtask build
+usage: cargo xtask build [--guests]
+
+  --guests   only the guests
 
 What is up to date is not built again.
 ";
 
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
-    no_arguments(args, HELP)?;
-    let toolchain = setup::ensure(workspace)?;
-    let tally = all(workspace, toolchain);
+    let build = match args {
+        [] => all,
+        [flag] if flag == "--guests" => all_guests,
+        [flag, other, ..] if flag == "--guests" => return Err(unknown_argument(other, HELP)),
+        [other, ..] => return Err(unknown_argument(other, HELP)),
+    };
+    let tally = build(workspace, setup::ensure(workspace)?);
     match tally.failures.first() {
         None => Ok(()),
         Some(_) => fail!("not everything was built:\n{}", tally.failures.join("\n")),
