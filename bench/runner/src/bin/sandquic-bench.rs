@@ -1,5 +1,6 @@
 //! The runner as a program of its own: what `sandquic bench transfer` and `sandquic bench-peer` do, without the sandbox's
 //! host in it. Sandboxed builds need the `sandquic` program beside it.
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stderr)]
 
 use std::path::PathBuf;
