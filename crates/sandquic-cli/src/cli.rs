@@ -16,6 +16,19 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(RunArgs),
     Info(InfoArgs),
+    /// Measure.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// One native end of a transfer that is measured.
+    #[command(hide = true)]
+    BenchPeer(sandquic_bench::peer::Args),
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Bulk transfers from stock quinn to each build of the receiver: goodput and CPU time.
+    Transfer(sandquic_bench::transfer::Args),
 }
 
 /// Run a WASI command: a component (WASI 0.2 or 0.3) or a core module (WASI 0.1).

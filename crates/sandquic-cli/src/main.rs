@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command speaks on its standard streams")]
 
+mod bench;
 mod cli;
 mod components;
 mod info;
@@ -24,6 +25,8 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Info(arguments) => info::info(&arguments),
+        Command::Bench(command) => bench::bench(command),
+        Command::BenchPeer(arguments) => bench::peer(arguments),
     };
     match outcome {
         Ok(status) => status,

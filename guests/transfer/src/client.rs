@@ -1,7 +1,7 @@
 //! The client's side.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,21 @@ use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
 use crate::progress::Progress;
-use crate::{ClientOptions, Direction, Error, GET, PUT, Providers, Report, code, error, tls};
+use crate::{ClientOptions, Direction, Error, GET, PUT, Providers, Report, code, error, options, tls};
 
 /// How many pieces of a stream are taken at a time.
 const PIECES: usize = 64;
 
+/// Bytes that are gathered before they are written to a file. A piece of a stream is as small as a packet.
+const WRITE_SIZE: usize = 256 * 1024;
+
 /// Runs a client: connects, transfers, prints one line a connection on standard output. Errors go to standard error.
 /// Returns the exit status: 0, 1 (failed), 2 (usage).
 pub async fn client(arguments: &[String], providers: &impl Providers) -> u8 {
+    if options::asks_for_help(arguments) {
+        println!("{}", options::CLIENT_USAGE);
+        return 0;
+    }
     match run(arguments, providers).await {
         Ok(()) => 0,
         Err(error) => {
@@ -94,7 +101,8 @@ async fn transfer(
     let handshake = started.elapsed();
     let outcome = match &options.direction {
         Direction::Get(path) => {
-            let out = out.map(|file| Sink { file, path: path.clone().unwrap_or_default() });
+            let file = |file| BufWriter::with_capacity(WRITE_SIZE, file);
+            let out = out.map(|out| Sink { file: file(out), path: path.clone().unwrap_or_default() });
             get(&connection, &peer, out, progress).await
         }
         Direction::Put(path) => put(&connection, &peer, path, progress).await,
@@ -133,7 +141,7 @@ struct Moved {
 
 /// A file that content is written to.
 struct Sink {
-    file: File,
+    file: BufWriter<File>,
     path: String,
 }
 

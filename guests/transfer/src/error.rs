@@ -55,9 +55,9 @@ pub(crate) fn file(what: &str, path: &str, error: &io::Error) -> Error {
 pub(crate) fn socket(address: SocketAddr, error: &io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied if cfg!(target_family = "wasm") => {
-            "; the host grants no network: start it with --inherit-network (`wasmtime`: -S inherit-network)"
+            "; `sandquic run` and `wasmtime run -S` take inherit-network"
         }
-        io::ErrorKind::AddrInUse => "; another program listens there: choose another port",
+        io::ErrorKind::AddrInUse => "; choose another port, or 0 for any",
         _ => "",
     };
     Error::Failed(format!("cannot open a UDP socket on {address}: {error}{hint}"))

@@ -30,7 +30,7 @@ mod tls;
 pub use client::client;
 pub use content::{Pattern, checksum};
 pub use error::Error;
-pub use options::{ClientOptions, Direction, ServerOptions, Source, size};
+pub use options::{CLIENT_USAGE, ClientOptions, Direction, SERVER_USAGE, ServerOptions, Source, size};
 pub use report::Report;
 pub use server::server;
 pub use tls::{CipherName, Providers, SandquicProvider};

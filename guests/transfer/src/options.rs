@@ -8,11 +8,13 @@ use crate::{CipherName, Error};
 /// How long a silent peer is waited for unless `--idle-timeout` says otherwise.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
+/// The client's flags, on one line.
+pub const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
 [--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --out FILE] [--recv-buffer BYTES] \
 [--send-buffer BYTES] [--connections N] [--idle-timeout SECONDS] [--progress] [--json]";
 
-const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
+/// The server's flags, on one line.
+pub const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
 (--file FILE | --size BYTES) [--once] [--connections N] [--recv-buffer BYTES] [--send-buffer BYTES] \
 [--idle-timeout SECONDS] [--retry]";
 
@@ -186,18 +188,24 @@ impl ServerOptions {
     }
 }
 
-/// Reads a size in bytes: digits, with `K`, `M` or `G` for the powers of 1,024. `None` if it is no such size.
+/// Reads a size in bytes: digits, with `K`, `M` or `G`, or `KiB`, `MiB` or `GiB`, for the powers of 1,024. `None` if
+/// it is no such size.
 pub fn size(text: &str) -> Option<u64> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'K' | b'k' => (&text[..text.len() - 1], 10),
-        b'M' | b'm' => (&text[..text.len() - 1], 20),
-        b'G' | b'g' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let shift = match unit {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return None,
     };
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Whether a command line asks for its usage.
+pub(crate) fn asks_for_help(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| word == "--help" || word == "-h")
 }
 
 /// The words of a command line, read one flag at a time.
@@ -213,7 +221,6 @@ impl<'a> Words<'a> {
 
     fn flag(&mut self) -> Result<Option<&'a str>, Error> {
         match self.rest.next().map(String::as_str) {
-            Some("--help" | "-h") => Err(Error::Usage(self.usage.into())),
             Some(word) if !word.starts_with("--") => Err(self.wrong(&format!("unexpected word {word}"))),
             flag => Ok(flag),
         }
@@ -283,11 +290,13 @@ mod tests {
 
     #[test]
     fn sizes_take_binary_suffixes() {
-        for (text, bytes) in [("0", 0), ("1", 1), ("64K", 65_536), ("100M", 104_857_600), ("1g", 1 << 30)] {
+        for (text, bytes) in [("0", 0), ("1", 1), ("64K", 65_536), ("100MiB", 104_857_600), ("1G", 1 << 30)] {
             assert_eq!(size(text), Some(bytes), "{text}");
         }
-        for text in ["", "K", "-1", "+1", "1.5M", "1T", "18446744073709551616", "18446744073709551615K"] {
-            assert_eq!(size(text).filter(|_| text != "K"), None, "{text}");
+        for text in
+            ["", "K", "-1", "+1", "1k", "1MB", "1.5M", "1T", "18446744073709551616", "18446744073709551615K"]
+        {
+            assert_eq!(size(text), None, "{text}");
         }
     }
 

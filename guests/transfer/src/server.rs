@@ -11,11 +11,17 @@ use sandquic::{Connection, ConnectionError, Endpoint, Incoming, ReadExactError, 
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
-use crate::{Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, tls};
+use crate::{
+    Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, options, tls,
+};
 
 /// Runs a server: prints `listening ADDR:PORT`, then one line a request. Errors go to standard error. Returns the
 /// exit status: 0, 1 (failed), 2 (usage).
 pub async fn server(arguments: &[String], providers: &impl Providers) -> u8 {
+    if options::asks_for_help(arguments) {
+        println!("{}", options::SERVER_USAGE);
+        return 0;
+    }
     match run(arguments, providers).await {
         Ok(()) => 0,
         Err(error) => {

@@ -1,0 +1,135 @@
+//! Files over QUIC between processes, with one end or both in the sandbox, over real sockets on loopback.
+
+mod support;
+
+use std::fs;
+
+use support::End::{Sandbox, Stock, Wasmtime};
+use support::{End, Serve, client, client_with_file, finish, random_file, server};
+
+/// Client and server, with the sandbox at one end at least.
+const PAIRS: [(End, End); 3] = [(Sandbox, Stock), (Stock, Sandbox), (Sandbox, Sandbox)];
+
+/// Socket buffers that hold what the sender has on the way.
+const BUFFERS: [&str; 4] = ["--recv-buffer", "4194304", "--send-buffer", "4194304"];
+
+fn get_of_size(client_end: End, server_end: End, size: u64) {
+    let work = tempfile::tempdir().unwrap();
+    let more: Vec<&str> = ["--once"].into_iter().chain(BUFFERS).collect();
+    let server = server(server_end, work.path(), Serve::Size(size), &more);
+    let output = finish(client(client_end, work.path(), &server.address, &BUFFERS));
+    output.check_reports(1, size);
+    assert_eq!(server.process.finish().status, Some(0));
+}
+
+#[test]
+fn nothing_arrives_whole() {
+    for (client, server) in PAIRS {
+        get_of_size(client, server, 0);
+    }
+}
+
+#[test]
+fn one_byte_arrives() {
+    for (client, server) in PAIRS {
+        get_of_size(client, server, 1);
+    }
+}
+
+#[test]
+fn a_sandboxed_client_gets_100_mib_from_stock_quinn() {
+    get_of_size(Sandbox, Stock, 100 << 20);
+}
+
+#[test]
+fn a_stock_client_gets_100_mib_from_the_sandbox() {
+    get_of_size(Stock, Sandbox, 100 << 20);
+}
+
+#[test]
+fn sandbox_gets_100_mib_from_sandbox() {
+    get_of_size(Sandbox, Sandbox, 100 << 20);
+}
+
+#[test]
+fn a_file_is_the_same_at_the_other_end() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let content = random_file(&work.path().join("served"), 3_000_017);
+        let server = server(server_end, work.path(), Serve::File("served"), &["--once"]);
+        let output =
+            finish(client_with_file(client_end, work.path(), &server.address, "--out", "received", &[]));
+        output.check_reports(1, content.len() as u64);
+        assert!(fs::read(work.path().join("received")).unwrap() == content, "{client_end:?} {server_end:?}");
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn a_file_is_uploaded() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let content = random_file(&work.path().join("file"), 3_000_017);
+        let server = server(server_end, work.path(), Serve::Size(0), &["--once"]);
+        let output = finish(client_with_file(client_end, work.path(), &server.address, "--put", "file", &[]));
+        output.check_reports(1, content.len() as u64);
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn every_cipher_works_each_way() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let server = server(server_end, work.path(), Serve::Size(500_000), &["--connections", "3"]);
+        for cipher in ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"] {
+            let output = finish(client(client_end, work.path(), &server.address, &["--cipher", cipher]));
+            output.check_reports(1, 500_000);
+        }
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn fifty_connections_at_once() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let server = server(server_end, work.path(), Serve::Size(200_000), &["--connections", "50"]);
+        let output = finish(client(client_end, work.path(), &server.address, &["--connections", "50"]));
+        output.check_reports(50, 200_000);
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn a_server_can_ask_for_proof_of_the_address() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let server = server(server_end, work.path(), Serve::Size(10_000), &["--once", "--retry"]);
+        finish(client(client_end, work.path(), &server.address, &[])).check_reports(1, 10_000);
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn progress_is_told_on_standard_error() {
+    let work = tempfile::tempdir().unwrap();
+    let server = server(Stock, work.path(), Serve::Size(5 << 20), &["--once"]);
+    let output = finish(client(Sandbox, work.path(), &server.address, &["--progress"]));
+    output.check_reports(1, 5 << 20);
+    let last = output.stderr.lines().last();
+    assert_eq!(last, Some("progress 5242880"), "{output:?}");
+}
+
+/// Nothing in the components needs this project's host. `cargo xtask test` sets `WASMTIME_BIN`.
+#[test]
+fn the_components_run_under_the_stock_wasmtime_command() {
+    if std::env::var_os("WASMTIME_BIN").is_none() {
+        eprintln!("skipped: WASMTIME_BIN names no wasmtime");
+        return;
+    }
+    for (client, server) in [(Wasmtime, Stock), (Stock, Wasmtime), (Wasmtime, Wasmtime), (Wasmtime, Sandbox)]
+    {
+        get_of_size(client, server, 10 << 20);
+    }
+}
