@@ -16,6 +16,8 @@ mod tls12;
 mod tls13;
 pub mod token;
 mod verify;
+#[cfg(test)]
+mod wiped;
 
 use std::sync::Arc;
 

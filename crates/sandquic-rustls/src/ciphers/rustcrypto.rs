@@ -142,22 +142,3 @@ fn head(block: &[u8]) -> [u8; MASK_LEN] {
     mask.copy_from_slice(&block[..MASK_LEN]);
     mask
 }
-
-#[cfg(test)]
-mod tests {
-    use zeroize::ZeroizeOnDrop;
-
-    fn wiped<T: ZeroizeOnDrop>() {}
-
-    /// Compiles only while every key that is held here is wiped when it is dropped.
-    #[test]
-    fn keys_are_wiped() {
-        wiped::<aes_gcm::Aes128Gcm>();
-        wiped::<aes_gcm::Aes256Gcm>();
-        wiped::<chacha20poly1305::ChaCha20Poly1305>();
-        wiped::<aes::Aes128>();
-        wiped::<aes::Aes256>();
-        wiped::<zeroize::Zeroizing<[u8; 32]>>();
-        wiped::<chacha20::ChaChaCore<chacha20::R20, chacha20::variants::Ietf>>();
-    }
-}
