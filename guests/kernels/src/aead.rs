@@ -34,34 +34,24 @@ fn pair<A: AeadInOut + KeyInit + 'static>(
     primitive: &'static str,
 ) {
     let (cipher, nonce) = keyed::<A>();
-    cases.push(Case::new(
-        library,
-        primitive,
-        Op::Seal,
-        repeat(move |data| seal(&cipher, &nonce, data)),
-    ));
+    cases.push(Case::new(library, primitive, Op::Seal, repeat(move |data| seal(&cipher, &nonce, data))));
 
     let (cipher, nonce) = keyed::<A>();
     // The ciphertext of the last message that was opened, made when another length comes.
     let mut sealed: Option<(Vec<u8>, Tag<A>)> = None;
-    cases.push(Case::new(
-        library,
-        primitive,
-        Op::Open,
-        move |iterations, data: &mut [u8]| {
-            if sealed.as_ref().is_none_or(|(ciphertext, _)| ciphertext.len() != data.len()) {
-                let mut ciphertext = vec![0x5a; data.len()];
-                let tag = seal(&cipher, &nonce, &mut ciphertext);
-                sealed = Some((ciphertext, tag));
-            }
-            let Some((ciphertext, tag)) = &sealed else { return Vec::new() };
-            repeat(|data| {
-                data.copy_from_slice(ciphertext);
-                let opened = cipher.decrypt_inout_detached(&nonce, &HEADER, (&mut *data).into(), tag);
-                [u8::from(opened.is_ok())]
-            })(iterations, data)
-        },
-    ));
+    cases.push(Case::new(library, primitive, Op::Open, move |iterations, data: &mut [u8]| {
+        if sealed.as_ref().is_none_or(|(ciphertext, _)| ciphertext.len() != data.len()) {
+            let mut ciphertext = vec![0x5a; data.len()];
+            let tag = seal(&cipher, &nonce, &mut ciphertext);
+            sealed = Some((ciphertext, tag));
+        }
+        let Some((ciphertext, tag)) = &sealed else { return Vec::new() };
+        repeat(|data| {
+            data.copy_from_slice(ciphertext);
+            let opened = cipher.decrypt_inout_detached(&nonce, &HEADER, (&mut *data).into(), tag);
+            [u8::from(opened.is_ok())]
+        })(iterations, data)
+    }));
 }
 
 /// The tag; every length that is measured is far below the limits.

@@ -16,8 +16,8 @@ mod stream;
 
 use serde::{Deserialize, Serialize};
 
-pub use case::Op;
 use case::Case;
+pub use case::Op;
 
 /// Libraries that this body may hold; [`libraries`] says which it does.
 pub const LIBRARIES: &[&str] = &["sandquic", "shuffle", "rustcrypto", "rand_chacha", "ring"];

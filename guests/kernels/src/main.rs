@@ -9,9 +9,12 @@ use sandquic_kernels::{Request, run};
 fn main() -> ExitCode {
     let result = std::env::args()
         .nth(1)
-        .ok_or_else(|| "no request: the argument is {\"bytes\":[N,..],\"repetitions\":N,\"sample_us\":N}".to_string())
+        .ok_or_else(|| {
+            "no request: the argument is {\"bytes\":[N,..],\"repetitions\":N,\"sample_us\":N}".to_string()
+        })
         .and_then(|text| {
-            serde_json::from_str::<Request>(&text).map_err(|error| format!("the request is not understood: {error}"))
+            serde_json::from_str::<Request>(&text)
+                .map_err(|error| format!("the request is not understood: {error}"))
         })
         .and_then(|request| {
             let mut out = io::stdout().lock();

@@ -1,6 +1,8 @@
 //! ring, for scale.
 
-use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{
+    AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey,
+};
 use ring::digest::{SHA256, SHA512, digest};
 
 use crate::case::{Case, HEADER, Op, key, repeat};
