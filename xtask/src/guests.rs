@@ -1,12 +1,15 @@
 //! What is built for WebAssembly, and how.
 
 /// Folders under `target` that hold code built with the wasm32 standard libraries.
-pub(crate) const BUILD_DIRS: [&str; 3] = ["guests-build", "wasm-tests", "wasm-lint"];
+pub(crate) const BUILD_DIRS: [&str; 4] = ["guests-build", "wasm-tests", "wasm-lint", "kernels"];
 
 /// `RUSTFLAGS` of a build.
 pub(crate) const BASE: &str = "";
 /// With 128-bit SIMD.
 pub(crate) const SIMD128: &str = "-C target-feature=+simd128";
+
+/// With everything the kernels can use.
+pub(crate) const WIDE: &str = "-C target-feature=+simd128,+relaxed-simd,+wide-arithmetic";
 
 /// One call of cargo. Each has a build folder of its own: neither other flags nor other features (a `cdylib`'s file has
 /// no hash in its name) may disturb what another has built.
@@ -35,6 +38,11 @@ pub(crate) struct Output {
 
 const fn output(package: &'static str, file: &'static str, name: &'static str) -> Output {
     Output { package, file, name }
+}
+
+/// A build of the kernel benchmark, a core module that holds our kernels and those they are compared with.
+const fn kernels(dir: &'static str, rustflags: &'static str, name: &'static [Output]) -> Build {
+    Build { dir, target: "wasm32-wasip1", rustflags, features: "", outputs: name }
 }
 
 /// Every guest.
@@ -67,4 +75,21 @@ pub(crate) const BUILDS: &[Build] = &[
             "bench-client-simd128.wasm",
         )],
     },
+    kernels("kernels-base", BASE, &[output("sandquic-kernels", "kernels.wasm", "kernels-base.wasm")]),
+    kernels(
+        "kernels-simd128",
+        SIMD128,
+        &[output("sandquic-kernels", "kernels.wasm", "kernels-simd128.wasm")],
+    ),
+    kernels(
+        "kernels-simd128-soft",
+        r#"-C target-feature=+simd128 --cfg sandquic_backend="soft" --cfg sha2_backend="soft" --cfg chacha20_backend="soft""#,
+        &[output("sandquic-kernels", "kernels.wasm", "kernels-simd128-soft.wasm")],
+    ),
+    kernels(
+        "kernels-relaxed",
+        "-C target-feature=+simd128,+relaxed-simd",
+        &[output("sandquic-kernels", "kernels.wasm", "kernels-relaxed.wasm")],
+    ),
+    kernels("kernels-wide", WIDE, &[output("sandquic-kernels", "kernels.wasm", "kernels-wide.wasm")]),
 ];

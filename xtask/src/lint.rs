@@ -13,9 +13,15 @@ use crate::{Error, Result, build, cmd::Cmd, guests, tools, unknown_argument};
 
 pub(crate) use imports::check as component_imports;
 
-/// Libraries that components are made of.
-pub(crate) const LIBRARIES_FOR_WASM: [&str; 5] =
-    ["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"];
+/// Libraries that guests are made of, and the guest that is a program.
+const LIBRARIES_FOR_WASM: [&str; 6] = [
+    "sandquic-crypto",
+    "sandquic-rustls",
+    "sandquic",
+    "sandquic-transfer",
+    "sandquic-kernels",
+    "sandquic-baselines",
+];
 
 pub(crate) const HELP: &str = "\
 Checks the tree: rustfmt; clippy natively and for wasm32-wasip2; rustdoc; licences, bans and sources (cargo-deny); and the
@@ -55,7 +61,7 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let members = match workspace.members() {
         Ok(members) => members,
         Err(error) => {
-            tally.fail(error.message().to_owned());
+            tally.add(Tally::failure(error.message().to_owned()));
             return tally;
         }
     };
@@ -128,7 +134,7 @@ fn rules(workspace: &Workspace) -> Tally {
                 tally.check(&name, outcome);
             }
         }
-        Err(error) => tally.fail(error.message().to_owned()),
+        Err(error) => tally.add(Tally::failure(error.message().to_owned())),
     }
     tally
 }

@@ -9,6 +9,7 @@ mod build;
 mod cmd;
 mod demo;
 mod guests;
+mod kernels;
 mod lint;
 mod report;
 mod setup;

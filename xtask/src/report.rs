@@ -16,6 +16,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// One failure.
+    pub(crate) fn failure(what: String) -> Self {
+        Self { failed: 1, failures: vec![what], ..Self::default() }
+    }
+
     /// Counts one check; `Err` holds what failed and the remedy.
     pub(crate) fn check(&mut self, name: &str, outcome: Result<(), String>) {
         match outcome {
@@ -25,15 +30,9 @@ impl Tally {
             }
             Err(why) => {
                 eprintln!("FAIL  {name}\n{}", indent(&why));
-                self.fail(format!("{name}\n{}", indent(&why)));
+                self.add(Self::failure(format!("{name}\n{}", indent(&why))));
             }
         }
-    }
-
-    /// Counts one failure.
-    pub(crate) fn fail(&mut self, what: String) {
-        self.failed += 1;
-        self.failures.push(what);
     }
 
     /// Adds another tally to this one.

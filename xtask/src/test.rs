@@ -6,14 +6,14 @@ use crate::cmd::Cmd;
 use crate::report::{Tally, indent, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
-use crate::{Error, Result, build, guests, lint, tools, unknown_argument};
+use crate::{Error, Result, build, guests, kernels, lint, tools, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
 
 usage: cargo xtask test [--full] [--only STAGE[,STAGE...]]
 
-  --full    also what does not fit into the time of a usual run
+  --full    also every combination of the kernels' features, natively and on Wasmtime
   --only    only these stages (they need what an earlier `build` made)
 
 stages:
@@ -21,6 +21,7 @@ stages:
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
   sandbox   the tests of the provider and the endpoint as wasm32-wasip2, run by `sandquic run`
+  kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer
 
 A stage that fails does not keep the others from running, unless they need what it makes.
 ";
@@ -38,7 +39,15 @@ const STAGES: &[Stage] = &[
     Stage { name: "build", run: build_stage, needs: None },
     Stage { name: "native", run: native, needs: Some("build") },
     Stage { name: "sandbox", run: sandbox, needs: Some("build") },
+    Stage {
+        name: "kernels",
+        run: |c| Ok(kernels::test(c.workspace, c.toolchain, c.full)),
+        needs: Some("build"),
+    },
 ];
+
+/// The libraries whose tests run inside the sandbox; the kernels have a stage of their own.
+const SANDBOXED: [&str; 4] = ["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"];
 
 /// What the stages share.
 struct Context<'a> {
@@ -101,9 +110,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
             .needs
             .filter(|needed| rows.iter().any(|(name, _, tally)| name == needed && tally.failed > 0));
         let tally = match broken {
-            Some(needed) => failure(format!("{}: not run, it needs {needed}", stage.name)),
+            Some(needed) => Tally::failure(format!("{}: not run, it needs {needed}", stage.name)),
             None => (stage.run)(&context)
-                .unwrap_or_else(|error| failure(format!("{}: {}", stage.name, error.message()))),
+                .unwrap_or_else(|error| Tally::failure(format!("{}: {}", stage.name, error.message()))),
         };
         eprintln!(
             "== {}: {} passed, {} failed, {} ==",
@@ -120,12 +129,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         return Err(Error::Told);
     }
     Ok(())
-}
-
-fn failure(what: String) -> Tally {
-    let mut tally = Tally::default();
-    tally.fail(what);
-    tally
 }
 
 /// The table of stages, the failures, and the line that ends the run.
@@ -165,9 +168,6 @@ fn native(context: &Context) -> Result<Tally> {
         Ok(program) => cargo = cargo.env("WASMTIME_BIN", program),
         Err(error) => tally.check("the stock wasmtime", Err(error.message().to_owned())),
     }
-    if context.full {
-        cargo = cargo.env("SANDQUIC_TEST_FULL", "1");
-    }
     tally.add(harness("native tests", cargo.limit(Duration::from_secs(40 * 60)))?);
     Ok(tally)
 }
@@ -184,21 +184,23 @@ fn sandbox(context: &Context) -> Result<Tally> {
         .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
         .env("RUSTFLAGS", guests::SIMD128)
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
-    for package in lint::LIBRARIES_FOR_WASM {
+    for package in SANDBOXED {
         cargo = cargo.args(["--package", package]);
     }
     harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)))
 }
 
 /// Runs `cargo test` and sums what its harnesses say. A failure that no harness counted (a build, a crash) counts as one.
-fn harness(name: &str, cargo: Cmd) -> Result<Tally> {
+pub(crate) fn harness(name: &str, cargo: Cmd) -> Result<Tally> {
     let mut tally = Tally::default();
     let success = cargo.tee(|line| tally.harness_line(line))?;
     if !success && tally.failed == 0 {
-        tally.fail(format!("{name}: a build failed or a test program ended early; see its output above"));
+        tally.add(Tally::failure(format!(
+            "{name}: a build failed or a test program ended early; see its output above"
+        )));
     }
     if success && tally.passed == 0 {
-        tally.fail(format!("{name}: nothing ran"));
+        tally.add(Tally::failure(format!("{name}: nothing ran")));
     }
     Ok(tally)
 }

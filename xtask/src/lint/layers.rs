@@ -27,6 +27,7 @@ const OTHERS: &[Layer] = &[
             "sandquic",
             "sandquic-host",
             "sandquic-transfer",
+            "sandquic-kernels",
             "sandquic-baselines",
         ],
     },

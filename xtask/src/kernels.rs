@@ -1,0 +1,227 @@
+//! The tests of the kernels on every engine and with every backend: a matrix of builds and of what runs them.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use crate::cmd::Cmd;
+use crate::report::{Tally, time};
+use crate::setup::Toolchain;
+use crate::workspace::Workspace;
+use crate::{Result, guests, tools};
+
+/// What runs the test programs of a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Engine {
+    /// The processor.
+    Native,
+    /// Wasmtime, in the `sandquic` command.
+    Wasmtime,
+    /// V8, in Node.
+    V8,
+    /// Wasmer, in Python.
+    Wasmer,
+    /// qemu's user mode for aarch64.
+    Qemu,
+}
+
+/// A build, and what it runs on.
+struct Row {
+    /// Its folder under `target/kernels`.
+    name: &'static str,
+    /// `None` is the host.
+    target: Option<&'static str>,
+    rustflags: &'static str,
+    /// The backend that must be under test.
+    backend: &'static str,
+    engines: &'static [Engine],
+    /// Feature flags of each run.
+    features: &'static [&'static str],
+    /// Only with `--full`.
+    full: bool,
+}
+
+const DEFAULT: &[&str] = &[""];
+const WASI: Option<&str> = Some("wasm32-wasip1");
+
+/// Natively, the backend that is found at run time is tested with the rest of the workspace.
+const ROWS: &[Row] = &[
+    Row {
+        name: "sse2",
+        target: None,
+        rustflags: r#"--cfg sandquic_backend="sse2" --cfg sandquic_aes="soft" --cfg sandquic_clmul="soft""#,
+        backend: "sse2",
+        engines: &[Engine::Native],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "soft",
+        target: None,
+        rustflags: r#"--cfg sandquic_backend="soft" --cfg sandquic_aes="soft" --cfg sandquic_clmul="soft""#,
+        backend: "soft",
+        engines: &[Engine::Native],
+        features: &["", "--no-default-features"],
+        full: false,
+    },
+    Row {
+        name: "portable-asan",
+        target: Some("x86_64-unknown-linux-gnu"),
+        rustflags: r#"-Z sanitizer=address --cfg sandquic_backend="portable" --cfg sandquic_aes="soft" --cfg sandquic_clmul="soft""#,
+        backend: "portable",
+        engines: &[Engine::Native],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "wasm-simd128",
+        target: WASI,
+        rustflags: guests::SIMD128,
+        backend: "simd128",
+        engines: &[Engine::Wasmtime, Engine::V8, Engine::Wasmer],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "wasm-base",
+        target: WASI,
+        rustflags: guests::BASE,
+        backend: "soft",
+        engines: &[Engine::Wasmtime, Engine::V8, Engine::Wasmer],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "wasm-simd128-soft",
+        target: WASI,
+        rustflags: r#"-C target-feature=+simd128 --cfg sandquic_backend="soft""#,
+        backend: "soft",
+        engines: &[Engine::Wasmtime],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "wasm-wide",
+        target: WASI,
+        rustflags: guests::WIDE,
+        backend: "simd128",
+        engines: &[Engine::Wasmtime],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "neon",
+        target: Some(tools::AARCH64),
+        rustflags: "",
+        backend: "neon",
+        engines: &[Engine::Qemu],
+        features: DEFAULT,
+        full: false,
+    },
+    Row {
+        name: "features",
+        target: None,
+        rustflags: "",
+        backend: "",
+        engines: &[Engine::Native],
+        features: COMBINATIONS,
+        full: true,
+    },
+    Row {
+        name: "wasm-features",
+        target: WASI,
+        rustflags: guests::SIMD128,
+        backend: "simd128",
+        engines: &[Engine::Wasmtime],
+        features: COMBINATIONS,
+        full: true,
+    },
+];
+
+/// Every combination of the crate's features but none (tested always) and all (the default).
+const COMBINATIONS: &[&str] = &[
+    "--no-default-features --features std",
+    "--no-default-features --features zeroize",
+    "--no-default-features --features rng",
+    "--no-default-features --features std,zeroize",
+    "--no-default-features --features std,rng",
+    "--no-default-features --features zeroize,rng",
+];
+
+/// Runs the matrix; each run of a harness adds its tests.
+pub(crate) fn test(workspace: &Workspace, toolchain: Toolchain, full: bool) -> Tally {
+    let mut total = Tally::default();
+    // The x86 builds and the sanitizer's need that machine; on an Arm the native tests are those of NEON.
+    let runs_here = |row: &Row| cfg!(target_arch = "x86_64") || row.target == WASI;
+    for row in ROWS.iter().filter(|row| (full || !row.full) && runs_here(row)) {
+        for &engine in row.engines {
+            for features in row.features {
+                let name = [row.name, &format!("{engine:?}").to_lowercase(), features].join(" ");
+                let started = Instant::now();
+                let tally = command(workspace, toolchain, row, engine)
+                    .and_then(|cargo| crate::test::harness(name.trim(), cargo.words(features)))
+                    .unwrap_or_else(|error| Tally::failure(format!("{}: {}", name.trim(), error.message())));
+                let took = time(started.elapsed());
+                eprintln!(
+                    "kernels: {}: {} passed, {} failed, {took}",
+                    name.trim(),
+                    tally.passed,
+                    tally.failed
+                );
+                total.add(tally);
+            }
+        }
+    }
+    total
+}
+
+fn command(workspace: &Workspace, toolchain: Toolchain, row: &Row, engine: Engine) -> Result<Cmd> {
+    const TEST: &str = "test --release --no-fail-fast --tests --package sandquic-crypto";
+    let cargo = match row.target {
+        Some(tools::AARCH64) => tools::aarch64(workspace, TEST)?,
+        target => {
+            let cargo = if target == WASI { toolchain.cargo(workspace) } else { workspace.cargo() };
+            cargo.words(TEST).args(target.iter().flat_map(|target| ["--target", target]))
+        }
+    };
+    let mut cargo = cargo
+        .env("CARGO_TARGET_DIR", workspace.target("kernels").join(row.name))
+        .env("RUSTFLAGS", row.rustflags)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .limit(Duration::from_secs(20 * 60));
+    if !row.backend.is_empty() {
+        cargo = cargo.env("SANDQUIC_EXPECT_BACKEND", row.backend);
+    }
+    if row.rustflags.contains("-Z ") {
+        cargo = cargo.env("RUSTC_BOOTSTRAP", "1");
+    }
+    // The whole grid natively and in Wasmtime; elsewhere, and under the sanitizer, the lengths that differ.
+    let small = !matches!(engine, Engine::Native | Engine::Wasmtime) || row.rustflags.contains("sanitizer");
+    if small {
+        cargo = cargo.env("SANDQUIC_TEST_GRID", "small").env("SANDQUIC_TEST_LENGTHS", "300");
+    }
+    Ok(match runner(workspace, engine)? {
+        Some(runner) => cargo.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner),
+        None => cargo,
+    })
+}
+
+/// The program and its arguments that cargo runs a test of wasm32-wasip1 with.
+fn runner(workspace: &Workspace, engine: Engine) -> Result<Option<OsString>> {
+    let script = |program: OsString, flags: &str, script: &str| {
+        let mut line = program;
+        line.push(flags);
+        line.push(" ");
+        line.push(workspace.path("xtask/engines").join(script));
+        line
+    };
+    Ok(match engine {
+        Engine::Native | Engine::Qemu => None,
+        Engine::Wasmtime => {
+            let mut line = workspace.sandquic().into_os_string();
+            line.push(" run");
+            Some(line)
+        }
+        Engine::V8 => Some(script(tools::node()?.into_os_string(), " --no-warnings", "node.mjs")),
+        Engine::Wasmer => Some(script(tools::wasmer(workspace)?.into_os_string(), "", "wasmer.py")),
+    })
+}
