@@ -8,6 +8,7 @@ use crate::stream::{BlockFunction, Pass};
 pub(super) struct Function<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>;
 
 /// Blocks of [`Function`].
+#[derive(Clone, Copy)]
 pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8>(
     Wide<V, ROTATION>,
 );
@@ -60,5 +61,19 @@ impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8
     #[inline(always)]
     fn advance(&mut self) {
         self.0.advance::<WIDE>();
+    }
+    #[inline(always)]
+    fn xor_two(&self, next: &Self, out: &mut [u8]) {
+        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        self.0.xor(&x, first);
+        next.0.xor(&y, second);
+    }
+    #[inline(always)]
+    fn write_two(&self, next: &Self, out: &mut [u8]) {
+        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        self.0.write(&x, first);
+        next.0.write(&y, second);
     }
 }

@@ -197,8 +197,32 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
     /// A column round and a diagonal round, begun with `input`. A caller can do other work between two.
     #[inline(always)]
     pub(crate) fn double_round(&self, x: &mut [V; 16]) {
+        self.column_round(x);
+        self.diagonal_round(x);
+    }
+
+    #[inline(always)]
+    fn column_round(&self, x: &mut [V; 16]) {
         self.quarter_rounds(x, [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]);
+    }
+
+    #[inline(always)]
+    fn diagonal_round(&self, x: &mut [V; 16]) {
         self.quarter_rounds(x, [5, 6, 7, 4], [10, 11, 8, 9], [15, 12, 13, 14]);
+    }
+
+    /// The rounds of two passes, round by round in turn: a processor has other work while it waits for the
+    /// results of a round.
+    #[inline(always)]
+    pub(crate) fn rounds_of_two<const DOUBLE_ROUNDS: usize>(&self, next: &Self) -> [[V; 16]; 2] {
+        let (mut x, mut y) = (self.input, next.input);
+        for _ in 0..DOUBLE_ROUNDS {
+            self.column_round(&mut x);
+            next.column_round(&mut y);
+            self.diagonal_round(&mut x);
+            next.diagonal_round(&mut y);
+        }
+        [x, y]
     }
 
     /// All rounds: give the result to [`xor`](Self::xor) or [`write`](Self::write), which add the input.

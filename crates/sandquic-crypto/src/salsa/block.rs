@@ -46,6 +46,7 @@ pub(super) fn permute<const DOUBLE_ROUNDS: usize>(state: &State) -> State {
 
 /// Four blocks a lane: vector i holds word i of each block. Blocks 0 to 3 are the elements of lane 0,
 /// blocks 4 to 7 those of lane 1.
+#[derive(Clone, Copy)]
 struct Wide<V> {
     input: [V; 16],
 }
@@ -103,10 +104,44 @@ impl<V: Vector> Wide<V> {
     fn rounds<const DOUBLE_ROUNDS: usize>(&self) -> [V; 16] {
         let mut x = self.input;
         for _ in 0..DOUBLE_ROUNDS {
-            Self::quarter_rounds(&mut x, [0, 5, 10, 15], [4, 9, 14, 3], [8, 13, 2, 7], [12, 1, 6, 11]);
-            Self::quarter_rounds(&mut x, [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
+            Self::column_round(&mut x);
+            Self::row_round(&mut x);
         }
         x
+    }
+
+    /// The rounds of two passes, round by round in turn: a processor has other work while it waits for the
+    /// results of a round.
+    #[inline(always)]
+    fn rounds_of_two<const DOUBLE_ROUNDS: usize>(&self, next: &Self) -> [[V; 16]; 2] {
+        let (mut x, mut y) = (self.input, next.input);
+        for _ in 0..DOUBLE_ROUNDS {
+            Self::column_round(&mut x);
+            Self::column_round(&mut y);
+            Self::row_round(&mut x);
+            Self::row_round(&mut y);
+        }
+        [x, y]
+    }
+
+    #[inline(always)]
+    fn column_round(x: &mut [V; 16]) {
+        Self::quarter_rounds(x, [0, 5, 10, 15], [4, 9, 14, 3], [8, 13, 2, 7], [12, 1, 6, 11]);
+    }
+
+    #[inline(always)]
+    fn row_round(x: &mut [V; 16]) {
+        Self::quarter_rounds(x, [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
+    }
+
+    #[inline(always)]
+    fn xor(&self, x: &[V; 16], out: &mut [u8]) {
+        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.xor_into(out));
+    }
+
+    #[inline(always)]
+    fn write(&self, x: &[V; 16], out: &mut [u8]) {
+        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.store(out));
     }
 }
 
@@ -114,6 +149,7 @@ impl<V: Vector> Wide<V> {
 pub(super) struct Function<const DOUBLE_ROUNDS: usize>;
 
 /// Blocks of [`Function`].
+#[derive(Clone, Copy)]
 pub(super) struct Blocks<V, const DOUBLE_ROUNDS: usize>(Wide<V>);
 
 impl<const DOUBLE_ROUNDS: usize> BlockFunction for Function<DOUBLE_ROUNDS> {
@@ -160,16 +196,28 @@ impl<V: Vector, const DOUBLE_ROUNDS: usize> Pass for Blocks<V, DOUBLE_ROUNDS> {
     }
     #[inline(always)]
     fn xor(&self, out: &mut [u8]) {
-        let x = self.0.rounds::<DOUBLE_ROUNDS>();
-        each_row(|i| x[i].add_u32(self.0.input[i]), out, |row, out| row.xor_into(out));
+        self.0.xor(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
     }
     #[inline(always)]
     fn write(&self, out: &mut [u8]) {
-        let x = self.0.rounds::<DOUBLE_ROUNDS>();
-        each_row(|i| x[i].add_u32(self.0.input[i]), out, |row, out| row.store(out));
+        self.0.write(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
     }
     #[inline(always)]
     fn advance(&mut self) {
         self.0.count(V::splat_u32(4 * V::LANES as u32));
+    }
+    #[inline(always)]
+    fn xor_two(&self, next: &Self, out: &mut [u8]) {
+        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        self.0.xor(&x, first);
+        next.0.xor(&y, second);
+    }
+    #[inline(always)]
+    fn write_two(&self, next: &Self, out: &mut [u8]) {
+        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        self.0.write(&x, first);
+        next.0.write(&y, second);
     }
 }

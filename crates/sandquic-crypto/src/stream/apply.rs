@@ -22,7 +22,7 @@ pub(crate) trait BlockFunction {
 }
 
 /// Several blocks, one word of each in a vector.
-pub(crate) trait Pass {
+pub(crate) trait Pass: Copy {
     /// The blocks from the one that `input` describes on.
     fn new(input: &[u32; 16]) -> Self;
     /// Xors the blocks into 256 bytes per lane of the vector.
@@ -31,6 +31,10 @@ pub(crate) trait Pass {
     fn write(&self, out: &mut [u8]);
     /// Goes on to the blocks that follow.
     fn advance(&mut self);
+    /// As [`xor`](Self::xor) for these blocks and those of `next`, into the two halves of `out`, computed together.
+    fn xor_two(&self, next: &Self, out: &mut [u8]);
+    /// As [`write`](Self::write) for these blocks and those of `next`, to the two halves of `out`, computed together.
+    fn write_two(&self, next: &Self, out: &mut [u8]);
 }
 
 struct Apply<'a, F, const WRITE: bool> {
@@ -134,7 +138,22 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
     fn run<V: Vector>(self) {
         let len = self.data.len();
         let mut pass = F::Pass::<V>::new(&self.input);
-        let mut chunks = self.data.chunks_exact_mut(256 * V::LANES);
+        // Two passes at once, where there are registers or memory operands enough for it to pay: a pass alone
+        // waits for its own results.
+        let two = if cfg!(target_arch = "wasm32") { 0 } else { len / (512 * V::LANES) * (512 * V::LANES) };
+        let (pairs, rest) = self.data.split_at_mut(two);
+        for pair in pairs.chunks_exact_mut(512 * V::LANES) {
+            let mut next = pass;
+            next.advance();
+            if WRITE {
+                pass.write_two(&next, pair);
+            } else {
+                pass.xor_two(&next, pair);
+            }
+            pass = next;
+            pass.advance();
+        }
+        let mut chunks = rest.chunks_exact_mut(256 * V::LANES);
         for chunk in &mut chunks {
             if WRITE {
                 pass.write(chunk);
