@@ -147,12 +147,21 @@ const COMBINATIONS: &[&str] = &[
     "--no-default-features --features zeroize,rng",
 ];
 
-/// Runs the matrix; each run of a harness adds its tests.
-pub(crate) fn test(workspace: &Workspace, toolchain: Toolchain, full: bool) -> Tally {
+/// The names of the builds.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.name)
+}
+
+/// Runs the builds that are wanted, by name and by whether they are left for `--full`; each run of a harness adds its tests.
+pub(crate) fn test(
+    workspace: &Workspace,
+    toolchain: Toolchain,
+    wanted: impl Fn(&str, bool) -> bool,
+) -> Tally {
     let mut total = Tally::default();
     // The x86 builds and the sanitizer's need that machine; on an Arm the native tests are those of NEON.
     let runs_here = |row: &Row| cfg!(target_arch = "x86_64") || row.target == WASI;
-    for row in ROWS.iter().filter(|row| (full || !row.full) && runs_here(row)) {
+    for row in ROWS.iter().filter(|row| wanted(row.name, row.full) && runs_here(row)) {
         for &engine in row.engines {
             for features in row.features {
                 let name = [row.name, &format!("{engine:?}").to_lowercase(), features].join(" ");

@@ -11,10 +11,11 @@ use crate::{Error, Result, build, guests, kernels, lint, tools, unknown_argument
 pub(crate) const HELP: &str = "\
 Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
 
-usage: cargo xtask test [--full] [--only STAGE[,STAGE...]]
+usage: cargo xtask test [--full] [--only STAGE[,STAGE...]] [--kernels BUILD[,BUILD...]]
 
   --full    also every combination of the kernels' features, natively and on Wasmtime
   --only    only these stages (they need what an earlier `build` made)
+  --kernels only these builds of the stage `kernels` (an unknown name is answered with the known ones)
 
 stages:
   lint      what `cargo xtask lint` checks
@@ -39,11 +40,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "build", run: build_stage, needs: None },
     Stage { name: "native", run: native, needs: Some("build") },
     Stage { name: "sandbox", run: sandbox, needs: Some("build") },
-    Stage {
-        name: "kernels",
-        run: |c| Ok(kernels::test(c.workspace, c.toolchain, c.full)),
-        needs: Some("build"),
-    },
+    Stage { name: "kernels", run: kernel_tests, needs: Some("build") },
 ];
 
 /// The libraries whose tests run inside the sandbox; the kernels have a stage of their own.
@@ -53,7 +50,7 @@ const SANDBOXED: [&str; 4] = ["sandquic-rustls", "sandquic", "sandquic-transfer"
 struct Context<'a> {
     workspace: &'a Workspace,
     toolchain: Toolchain,
-    full: bool,
+    options: &'a Options,
 }
 
 /// What the command line asks for.
@@ -61,6 +58,7 @@ struct Context<'a> {
 struct Options {
     full: bool,
     only: Option<Vec<String>>,
+    kernels: Option<Vec<String>>,
 }
 
 impl Options {
@@ -71,21 +69,9 @@ impl Options {
             match arg.as_str() {
                 "--full" => options.full = true,
                 "--only" => {
-                    let Some(list) = args.next() else {
-                        return Err(Error::Usage(format!("xtask: --only needs a list of stages\n\n{HELP}")));
-                    };
-                    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
-                    if let Some(unknown) =
-                        names.iter().find(|name| !STAGES.iter().any(|stage| stage.name == **name))
-                    {
-                        let known: Vec<&str> = STAGES.iter().map(|stage| stage.name).collect();
-                        return Err(Error::Usage(format!(
-                            "xtask: no stage `{unknown}`; there are {}",
-                            known.join(", ")
-                        )));
-                    }
-                    options.only = Some(names);
+                    options.only = Some(names(arg, args.next(), STAGES.iter().map(|stage| stage.name))?)
                 }
+                "--kernels" => options.kernels = Some(names(arg, args.next(), kernels::names())?),
                 other => return Err(unknown_argument(other, HELP)),
             }
         }
@@ -97,10 +83,29 @@ impl Options {
     }
 }
 
+/// The list behind an option; each name must be a known one.
+fn names<'a>(
+    option: &str,
+    list: Option<&String>,
+    known: impl Iterator<Item = &'a str>,
+) -> Result<Vec<String>> {
+    let known: Vec<&str> = known.collect();
+    let Some(list) = list else {
+        return Err(Error::Usage(format!("xtask: {option} needs a list; there are {}", known.join(", "))));
+    };
+    let names: Vec<String> = list.split(',').map(str::to_owned).collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(unknown) => {
+            Err(Error::Usage(format!("xtask: {option} knows no `{unknown}`; there are {}", known.join(", "))))
+        }
+        None => Ok(names),
+    }
+}
+
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     let begun = Instant::now();
-    let context = Context { workspace, toolchain: setup::ensure(workspace)?, full: options.full };
+    let context = Context { workspace, toolchain: setup::ensure(workspace)?, options: &options };
     let mut rows = vec![("setup", begun.elapsed(), Tally::default())];
     let mut total = Tally::default();
     for stage in STAGES.iter().filter(|stage| options.wants(stage.name)) {
@@ -190,6 +195,15 @@ fn sandbox(context: &Context) -> Result<Tally> {
     harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)))
 }
 
+/// The kernels with every backend on every engine.
+fn kernel_tests(context: &Context) -> Result<Tally> {
+    let Options { full, kernels, .. } = context.options;
+    Ok(kernels::test(context.workspace, context.toolchain, |name, slow| match kernels {
+        Some(names) => names.iter().any(|n| n == name),
+        None => *full || !slow,
+    }))
+}
+
 /// Runs `cargo test` and sums what its harnesses say. A failure that no harness counted (a build, a crash) counts as one.
 pub(crate) fn harness(name: &str, cargo: Cmd) -> Result<Tally> {
     let mut tally = Tally::default();
@@ -218,7 +232,8 @@ mod tests {
         assert_eq!(parse("").unwrap(), Options::default());
         let some = parse("--full --only lint,native").unwrap();
         assert!(some.full && some.wants("lint") && some.wants("native") && !some.wants("build"));
-        for line in ["--only", "--only nothing", "--quick", "lint"] {
+        assert_eq!(parse("--kernels neon").unwrap().kernels, Some(vec!["neon".to_owned()]));
+        for line in ["--only", "--only nothing", "--kernels", "--kernels nothing", "--quick", "lint"] {
             assert!(matches!(parse(line), Err(Error::Usage(_))), "`{line}` was accepted");
         }
     }

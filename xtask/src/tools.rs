@@ -97,7 +97,7 @@ pub(crate) fn node() -> Result<PathBuf> {
 pub(crate) fn aarch64(workspace: &Workspace, command: &str) -> Result<Cmd> {
     const LINKER: &str = "aarch64-linux-gnu-gcc";
     const QEMU: &str = "qemu-aarch64";
-    if ![LINKER, QEMU].iter().all(|program| works(program)) {
+    if ![LINKER, QEMU].iter().all(works) {
         debian(&["qemu-user", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"])?;
     }
     let has = || {
