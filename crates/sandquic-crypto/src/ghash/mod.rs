@@ -56,7 +56,8 @@ impl HashKey {
     }
 
     /// Absorbs whole blocks into y, which is in the order of GHASH; `reverse` if the blocks are in POLYVAL's.
-    #[inline(always)]
+    // One copy of several kilobytes of code.
+    #[inline(never)]
     pub(crate) fn absorb(&self, y: &mut [u8; 16], blocks: &[u8], reverse: bool) {
         let absorb = Absorb { key: self, y, blocks, reverse };
         if let Err(absorb) = backend::try_clmul(absorb) {
@@ -112,7 +113,7 @@ impl Kernel for BuildTables<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         if V::FAST_SWIZZLE {
-            *self.into = Form::Table([[[[0; 16]; 2]; 16]; table::POWERS]);
+            *self.into = Form::Table([[[0; 16]; 16]; table::POWERS]);
             if let Form::Table(tables) = self.into {
                 table::build::<V>(self.h, tables);
             }
@@ -144,10 +145,11 @@ impl Kernel for Absorb<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        match &self.key.form {
-            Form::Table(tables) => table::absorb::<V>(tables, self.y, self.blocks, self.reverse),
-            Form::Scalar(h) => scalar::absorb(h, self.y, self.blocks, self.reverse),
-            Form::Clmul(_) => unreachable!("a key for carry-less multiplication in a kernel of software"),
+        if !V::FAST_SWIZZLE {
+            return self.soft();
+        }
+        if let Form::Table(tables) = &self.key.form {
+            table::absorb::<V>(tables, self.y, self.blocks, self.reverse);
         }
     }
 
