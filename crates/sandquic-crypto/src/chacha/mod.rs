@@ -21,6 +21,8 @@
 //! cipher.apply_keystream(&mut data);
 //! assert_eq!(&data, b"some text");
 //! ```
+//!
+#![doc = include_str!("../../docs/chacha.md")]
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -303,6 +303,42 @@ impl Aes {
     }
 }
 
+// The intrinsics are to be inlined always, which they can be only into functions that name their feature. Those
+// here are inlined in their turn into the function that runs the kernel.
+
+/// `AESE` adds its key first; with zero it is SubBytes and ShiftRows, and LLVM merges the addition that ends a
+/// round into the next round's `AESE`.
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn encrypt_round(block: uint8x16_t) -> uint8x16_t {
+    vaesmcq_u8(vaeseq_u8(block, vdupq_n_u8(0)))
+}
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn encrypt_last(block: uint8x16_t) -> uint8x16_t {
+    vaeseq_u8(block, vdupq_n_u8(0))
+}
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn decrypt_round(block: uint8x16_t) -> uint8x16_t {
+    vaesimcq_u8(vaesdq_u8(block, vdupq_n_u8(0)))
+}
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn decrypt_last(block: uint8x16_t) -> uint8x16_t {
+    vaesdq_u8(block, vdupq_n_u8(0))
+}
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn inv_mix_columns(key: uint8x16_t) -> uint8x16_t {
+    vaesimcq_u8(key)
+}
+#[target_feature(enable = "neon,aes")]
+#[inline]
+fn multiply(a: u64, b: u64) -> u128 {
+    vmull_p64(a, b)
+}
+
 /// AES instructions and PMULL. Private: only the methods of [`Aes`] make one.
 #[derive(Clone, Copy)]
 struct ArmAes(());
@@ -310,34 +346,30 @@ struct ArmAes(());
 impl AesInstructions for ArmAes {
     type V = V128;
 
-    /// `AESE` adds its key first; with zero it is SubBytes and ShiftRows, and LLVM merges the addition that
-    /// ends a round into the next round's `AESE`.
     #[inline(always)]
     fn encrypt_round(self, block: V128, key: V128) -> V128 {
         // SAFETY: `self` exists only inside a function that enables the instructions.
-        let mixed = unsafe { vaesmcq_u8(vaeseq_u8(block.0, vdupq_n_u8(0))) };
-        V128(mixed).xor(key)
+        V128(unsafe { encrypt_round(block.0) }).xor(key)
     }
     #[inline(always)]
     fn encrypt_last(self, block: V128, key: V128) -> V128 {
         // SAFETY: as above.
-        V128(unsafe { vaeseq_u8(block.0, vdupq_n_u8(0)) }).xor(key)
+        V128(unsafe { encrypt_last(block.0) }).xor(key)
     }
     #[inline(always)]
     fn decrypt_round(self, block: V128, key: V128) -> V128 {
         // SAFETY: as above.
-        let mixed = unsafe { vaesimcq_u8(vaesdq_u8(block.0, vdupq_n_u8(0))) };
-        V128(mixed).xor(key)
+        V128(unsafe { decrypt_round(block.0) }).xor(key)
     }
     #[inline(always)]
     fn decrypt_last(self, block: V128, key: V128) -> V128 {
         // SAFETY: as above.
-        V128(unsafe { vaesdq_u8(block.0, vdupq_n_u8(0)) }).xor(key)
+        V128(unsafe { decrypt_last(block.0) }).xor(key)
     }
     #[inline(always)]
     fn inv_mix_columns(self, key: V128) -> V128 {
         // SAFETY: as above.
-        V128(unsafe { vaesimcq_u8(key.0) })
+        V128(unsafe { inv_mix_columns(key.0) })
     }
     /// All columns are equal, so that ShiftRows changes nothing.
     #[inline(always)]
@@ -372,6 +404,6 @@ impl ArmAes {
     fn multiply(self, a: u64, b: u64) -> V128 {
         // SAFETY: `self` exists only inside a function that enables the instruction; u128 and the vector
         // are both 16 bytes without padding or invalid values.
-        V128(unsafe { transmute::<u128, uint8x16_t>(vmull_p64(a, b)) })
+        V128(unsafe { transmute::<u128, uint8x16_t>(multiply(a, b)) })
     }
 }

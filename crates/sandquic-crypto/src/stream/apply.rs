@@ -125,7 +125,7 @@ fn finish<const WRITE: bool>(keystream: &[u8], data: &mut [u8], last: &mut [u8; 
     } else {
         xor(data, &keystream[..n]);
     }
-    if n % BLOCK != 0 {
+    if !n.is_multiple_of(BLOCK) {
         let start = n / BLOCK * BLOCK;
         last.copy_from_slice(&keystream[start..start + BLOCK]);
     }
