@@ -60,6 +60,9 @@ fn timed(tally: &mut Tally, name: &str, build: impl FnOnce() -> Result<()>) {
 /// Builds the `sandquic` command with the guests that are there. Chosen out of the whole workspace, for which cargo unites
 /// features: the tests then find Wasmtime built as they need it.
 fn command(workspace: &Workspace) -> Result<()> {
+    if !workspace.sandquic().exists() {
+        eprintln!("build: Wasmtime is compiled first, once: 12 minutes or so on two cores");
+    }
     native(workspace, "build --release")?.words("--bin sandquic").run()
 }
 

@@ -69,17 +69,15 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
         let outcome = cmd.and_then(Cmd::run).map_err(|error| format!("{}\n{remedy}", error.message()));
         tally.check(name, outcome);
     };
-    let rustup = |what: &str| format!("install it with: rustup component add {what}");
-    check(
-        "rustfmt",
-        Ok(workspace.cargo().words("fmt --all --check")),
-        &format!("run `cargo fmt`; {}", rustup("rustfmt")),
-    );
+    let fmt =
+        tools::component(workspace, "fmt", "rustfmt").map(|()| workspace.cargo().words("fmt --all --check"));
+    check("rustfmt", fmt, "run `cargo fmt`");
 
     // The release profile, as everything native: build scripts and procedural macros are built once.
-    let clippy =
-        build::native(workspace, "clippy --quiet --release").map(|c| c.words("--all-targets -- -D warnings"));
-    check("clippy, native", clippy, &rustup("clippy"));
+    let clippy = tools::component(workspace, "clippy", "clippy")
+        .and_then(|()| build::native(workspace, "clippy --quiet --release"))
+        .map(|cargo| cargo.words("--all-targets -- -D warnings"));
+    check("clippy, native", clippy, "mend what is named above, or allow it in place with a reason");
 
     let wasm = |features: &str| {
         let mut cargo = toolchain
@@ -100,7 +98,7 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
         }
         cargo.words("-- -D warnings")
     };
-    let remedy = "Debian: apt-get install rust-web-clippy; else: rustup component add clippy";
+    let remedy = "mend what is named above (if clippy itself is missing: apt-get install rust-web-clippy)";
     check("clippy, wasm32-wasip2", Ok(wasm("")), remedy);
     if members.iter().any(|package| package.is_component() && package.features.contains_key("baselines")) {
         check("clippy, wasm32-wasip2, baselines", Ok(wasm("baselines")), remedy);

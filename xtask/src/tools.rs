@@ -25,6 +25,21 @@ fn works(program: impl AsRef<OsStr>) -> bool {
     Cmd::new(program).arg("--version").capture().is_ok_and(|done| done.success)
 }
 
+/// A subcommand of cargo that rustup keeps as a component, `fmt` of `rustfmt`: installed, or added.
+pub(crate) fn component(workspace: &Workspace, subcommand: &str, component: &str) -> Result<()> {
+    let there = || workspace.cargo().args([subcommand, "--version"]).capture().is_ok_and(|done| done.success);
+    if there() {
+        return Ok(());
+    }
+    eprintln!("tools: `rustup component add {component}`");
+    let add =
+        Cmd::new("rustup").args(["component", "add", component]).limit(Duration::from_secs(180)).capture();
+    if add.is_ok_and(|done| done.success) && there() {
+        return Ok(());
+    }
+    fail!("`cargo {subcommand}` is missing; where there is a network: rustup component add {component}");
+}
+
 /// cargo-deny: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
     let installed = workspace.target("tools/bin/cargo-deny");
