@@ -6,7 +6,7 @@
 //! the sum down by a byte after each, and the 31 bytes are reduced once. High and low nibbles have sums of their own, which
 //! are joined at the end: a low nibble is worth x^4 times a high one.
 //!
-//! A group of four blocks, each with the table of its own power of H, shares the moves and the reduction. Lookups are in
+//! A group of three blocks, each with the table of its own power of H, shares the moves and the reduction. Lookups are in
 //! registers and the addresses of rows are fixed: nothing depends on secrets.
 //!
 //! Bits are in the order of GCM: the top bit of byte 0 is the coefficient of x^0, a move to higher bytes multiplies.
@@ -18,10 +18,11 @@ use crate::simd::Vector;
 /// Rows of the multiples.
 pub(crate) type Table = [[u8; 16]; 16];
 
-/// The number of powers of H that have a table, and of blocks in a group.
-pub(crate) const POWERS: usize = 4;
+/// The number of powers of H that have a table, and of blocks in a group. With four, nibbles and sums no longer fit in the
+/// sixteen registers of x86.
+pub(crate) const POWERS: usize = 3;
 
-/// The tables of H, H^2, H^3, H^4.
+/// The tables of H, H^2, H^3.
 pub(crate) type Tables = [Table; POWERS];
 
 /// Multiplies by x.
@@ -159,20 +160,17 @@ pub(crate) fn absorb<V: Vector>(tables: &Tables, y: &mut [u8; 16], blocks: &[u8]
         let block = V::load(block);
         if reverse { block.swizzle(backwards) } else { block }
     };
-    let (fours, rest) = blocks.as_chunks::<64>();
-    for four in fours {
+    let (threes, rest) = blocks.as_chunks::<48>();
+    for three in threes {
         // Opaque, lest the rows be loaded once before the loop, which makes spilled registers of them.
-        let [h1, h2, h3, h4] = black_box(tables);
-        let [a, b, c, d] = [0, 16, 32, 48].map(|at| load(&four[at..]));
-        sum = multiply([h4, h3, h2, h1], [a.xor(sum), b, c, d], &constants);
+        let [h1, h2, h3] = black_box(tables);
+        let [a, b, c] = [0, 16, 32].map(|at| load(&three[at..]));
+        sum = multiply([h3, h2, h1], [a.xor(sum), b, c], &constants);
     }
-    let (twos, rest) = rest.as_chunks::<32>();
-    for two in twos {
-        let [h1, h2, ..] = black_box(tables);
-        sum = multiply([h2, h1], [load(two).xor(sum), load(&two[16..])], &constants);
-    }
-    if !rest.is_empty() {
-        sum = multiply([&tables[0]], [load(rest).xor(sum)], &constants);
+    match rest.len() {
+        0 => {}
+        16 => sum = multiply([&tables[0]], [load(rest).xor(sum)], &constants),
+        _ => sum = multiply([&tables[1], &tables[0]], [load(rest).xor(sum), load(&rest[16..])], &constants),
     }
     sum.store(y);
 }
