@@ -59,10 +59,11 @@ mod waiters;
 pub use quinn_proto::{
     AckFrequencyConfig, ApplicationClose, BloomTokenLog, Chunk, ClosedStream, ConfigError, ConnectError,
     ConnectionClose, ConnectionError, ConnectionId, ConnectionIdGenerator, ConnectionStats, Dir,
-    EcnCodepoint, FrameStats, FrameType, IdleTimeout, MtuDiscoveryConfig, NoneTokenLog, NoneTokenStore,
-    PathStats, Side, StdSystemTime, StreamId, TimeSource, TokenLog, TokenMemoryCache, TokenReuseError,
-    TokenStore, Transmit, TransportConfig, TransportError, TransportErrorCode, UdpStats,
-    ValidationTokenConfig, VarInt, VarIntBoundsExceeded, Written, congestion,
+    EcnCodepoint, FrameStats, FrameType, HashedConnectionIdGenerator, IdleTimeout, MtuDiscoveryConfig,
+    NoneTokenLog, NoneTokenStore, PathStats, RandomConnectionIdGenerator, Side, StdSystemTime, StreamId,
+    TimeSource, TokenLog, TokenMemoryCache, TokenReuseError, TokenStore, Transmit, TransportConfig,
+    TransportError, TransportErrorCode, UdpStats, ValidationTokenConfig, VarInt, VarIntBoundsExceeded,
+    Written, congestion,
 };
 pub use rustls;
 

@@ -23,6 +23,11 @@ pub fn chain() -> Vec<CertificateDer<'static>> {
     vec![CertificateDer::from_pem_slice(CERTIFICATE).unwrap()]
 }
 
+/// A chain of 20 kB: the certificate, and copies of it that no verifier needs.
+pub fn long_chain() -> Vec<CertificateDer<'static>> {
+    std::iter::repeat_n(chain(), 40).flatten().collect()
+}
+
 pub fn key() -> PrivateKeyDer<'static> {
     PrivateKeyDer::from_pem_slice(KEY).unwrap()
 }
