@@ -1,7 +1,12 @@
 //! SHA-256 and SHA-384 as rustls asks for hashes.
 
 use rustls::crypto::hash::{Context, Hash, HashAlgorithm, Output};
-use sha2::{Digest, Sha256, Sha384};
+use sha2::Digest;
+// Faster in WebAssembly; natively `sha2` has the processors' SHA instructions.
+#[cfg(target_family = "wasm")]
+use sandquic_crypto::sha2::{Sha256, Sha384};
+#[cfg(not(target_family = "wasm"))]
+use sha2::{Sha256, Sha384};
 
 /// A hash function of a cipher suite, with the HMAC over it.
 pub(crate) trait Algorithm: Send + Sync + 'static {

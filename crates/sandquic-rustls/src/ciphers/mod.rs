@@ -3,9 +3,9 @@
 //! The suites of this crate are generic over it. The product has one implementation, [`DefaultCiphers`]; the
 //! benchmarks bring others and get their provider from [`provider_with`](crate::provider_with).
 
-mod rustcrypto;
+mod sandquic;
 
-pub use rustcrypto::DefaultCiphers;
+pub use sandquic::DefaultCiphers;
 
 /// Length of the nonce of every AEAD here, in bytes.
 pub const NONCE_LEN: usize = 12;
