@@ -1,8 +1,10 @@
 //! Poly1305 over four 32-bit limbs with 64-bit products: the form for engines without a 64 x 64 -> 128
 //! multiplication.
 //!
-//! An accumulator is `h0 + 2^32 h1 + 2^64 h2 + 2^96 h3 + 2^128 h4`. Between blocks `h1..h3 < 2^32`, `h0 < 2^33.2` and
-//! `h4 <= 3`; because a clamped r has limbs below 2^28, a sum of four products and the one with h4 stays below 2^64.
+//! An accumulator is `h0 + 2^32 h1 + 2^64 h2 + 2^96 h3`. Between blocks `h1, h2 < 2^32`, `h0 < 2.02 x 2^32` and
+//! `h3 < 2^34`: the two bits above 2^128 stay in the top limb, which saves the products with a fifth one. A block makes
+//! them at most `h0 < 3.02 x 2^32`, `h1, h2 < 2^33`, `h3 < 2^34 + 2^33`; limbs of a clamped r are below 2^28 and `5/4` of
+//! them below 1.25 x 2^28; so the largest sum of four products, the lowest, is below 1.79e19 < 2^64.
 
 /// The clamped multiplier r, and `5/4 r` of its upper limbs (clamping makes them divisible by four).
 #[derive(Clone, Copy)]
@@ -13,7 +15,7 @@ pub(crate) struct Multiplier {
 
 /// A partly reduced element of GF(2^130 - 5).
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Accumulator([u64; 5]);
+pub(crate) struct Accumulator([u64; 4]);
 
 #[inline(always)]
 fn words(bytes: &[u8; 16]) -> [u32; 4] {
@@ -51,28 +53,23 @@ impl Accumulator {
         for (limb, word) in self.0.iter_mut().zip(m) {
             *limb += u64::from(word);
         }
-        self.0[4] += u64::from(high);
+        self.0[3] += u64::from(high) << 32;
         self.multiply(by);
     }
 
     /// Multiplies by r.
     #[inline(always)]
     pub(crate) fn multiply(&mut self, by: &Multiplier) {
-        let [h0, h1, h2, h3, h4] = self.0;
+        let [h0, h1, h2, h3] = self.0;
         let [r0, r1, r2, r3] = by.r.map(u64::from);
         let [_, s1, s2, s3] = by.s.map(u64::from);
         let d0 = h0 * r0 + h1 * s3 + h2 * s2 + h3 * s1;
-        let d1 = h0 * r1 + h1 * r0 + h2 * s3 + h3 * s2 + h4 * s1;
-        let d2 = h0 * r2 + h1 * r1 + h2 * r0 + h3 * s3 + h4 * s2;
-        let d3 = h0 * r3 + h1 * r2 + h2 * r1 + h3 * r0 + h4 * s3;
-        let d4 = h4 * r0;
-        let d1 = d1 + (d0 >> 32);
-        let d2 = d2 + (d1 >> 32);
-        let d3 = d3 + (d2 >> 32);
-        let d4 = d4 + (d3 >> 32);
+        let d1 = h0 * r1 + h1 * r0 + h2 * s3 + h3 * s2 + (d0 >> 32);
+        let d2 = h0 * r2 + h1 * r1 + h2 * r0 + h3 * s3 + (d1 >> 32);
+        let d3 = h0 * r3 + h1 * r2 + h2 * r1 + h3 * r0 + (d2 >> 32);
         let low = |x: u64| x & 0xffff_ffff;
         // 2^130 = 5: what lies above bit 130 comes back five-fold at the bottom.
-        self.0 = [low(d0) + (d4 >> 2) * 5, low(d1), low(d2), low(d3), d4 & 3];
+        self.0 = [low(d0) + (d3 >> 34) * 5, low(d1), low(d2), d3 & 0x3_ffff_ffff];
     }
 
     /// Adds an element given as limbs of 26 bits, each below 2^29.
@@ -83,25 +80,32 @@ impl Accumulator {
         let w1 = (t[1] >> 6) + ((t[2] & 0xfff) << 20);
         let w2 = (t[2] >> 12) + ((t[3] & 0x3_ffff) << 14);
         let w3 = (t[3] >> 18) + ((t[4] & 0xff_ffff) << 8);
-        let w4 = t[4] >> 24;
+        let w3 = w3 + ((t[4] >> 24) << 32);
+        for (limb, word) in self.0.iter_mut().zip([w0, w1, w2, w3]) {
+            *limb += word;
+        }
+        self.carry();
+    }
+
+    /// Makes all limbs but h0 as small as between blocks, and h0 at most a few times five above 2^32.
+    fn carry(&mut self) {
         let mut carry = 0;
-        for (limb, word) in self.0.iter_mut().zip([w0, w1, w2, w3, w4]) {
-            let sum = *limb + word + carry;
+        for limb in &mut self.0[..3] {
+            let sum = *limb + carry;
             *limb = sum & 0xffff_ffff;
             carry = sum >> 32;
         }
-        // The limbs above are far below 2^32, so nothing is lost; fold what exceeds 130 bits.
-        self.0[0] += (self.0[4] >> 2) * 5;
-        self.0[4] &= 3;
+        self.0[3] += carry;
+        self.0[0] += (self.0[3] >> 34) * 5;
+        self.0[3] &= 0x3_ffff_ffff;
     }
 
     /// In five limbs of 26 bits; the last may have a few more.
     pub(crate) fn to_limbs26(self) -> [u32; 5] {
-        let [h0, h1, h2, h3, h4] = self.0;
+        let [h0, h1, h2, h3] = self.0;
         let h1 = h1 + (h0 >> 32);
         let h2 = h2 + (h1 >> 32);
         let h3 = h3 + (h2 >> 32);
-        let h4 = h4 + (h3 >> 32);
         let [a, b, c, d] = [h0 as u32, h1 as u32, h2 as u32, h3 as u32];
         let mask = 0x3ff_ffff;
         [
@@ -109,30 +113,19 @@ impl Accumulator {
             ((a >> 26) | (b << 6)) & mask,
             ((b >> 20) | (c << 12)) & mask,
             ((c >> 14) | (d << 18)) & mask,
-            (d >> 8) | ((h4 as u32) << 24),
+            (h3 >> 8) as u32,
         ]
     }
 
     /// The tag: the accumulator reduced modulo 2^130 - 5, plus the second half of the key, modulo 2^128.
     pub(crate) fn tag(self, pad: &[u8; 16]) -> [u8; 16] {
-        let mut h = self.0;
-        // Two passes leave every limb below 2^32 and h4 below 5: the first may wrap a carry around into h0.
-        for _ in 0..2 {
-            let mut carry = 0;
-            for limb in &mut h {
-                let sum = *limb + carry;
-                *limb = sum & 0xffff_ffff;
-                carry = sum >> 32;
-            }
-            h[0] += (h[4] >> 2) * 5;
-            h[4] &= 3;
-        }
-        let mut carry = 0;
-        for limb in &mut h {
-            let sum = *limb + carry;
-            *limb = sum & 0xffff_ffff;
-            carry = sum >> 32;
-        }
+        let mut h = self;
+        // The first pass may wrap a carry around into h0, the second only after it left the other limbs small.
+        h.carry();
+        h.carry();
+        h.carry();
+        let [h0, h1, h2, h3] = h.0;
+        let h = [h0, h1, h2, h3 & 0xffff_ffff, h3 >> 32];
         // h >= p exactly when h + 5 reaches 2^130; then h - p has the low 128 bits of h + 5.
         let mut plus5 = [0u64; 5];
         let mut carry = 5;

@@ -209,3 +209,39 @@ fn powers_are_balanced() {
         bytes(seed, &mut key);
     }
 }
+
+#[test]
+fn scalar_forms_agree_on_limbs() {
+    // What the vector form exchanges with the scalar ones, in both: the target uses only one of them.
+    let mut key = [0; 16];
+    let mut block = [0; 16];
+    let mut h32 = scalar32::Accumulator::default();
+    let mut h64 = scalar64::Accumulator::default();
+    for seed in 0..500 {
+        bytes(seed, &mut key);
+        bytes(seed + 1000, &mut block);
+        if seed % 3 == 0 {
+            block = [0xff; 16];
+        }
+        let (r32, r64) = (scalar32::Multiplier::new(&key), scalar64::Multiplier::new(&key));
+        assert_eq!(r32.to_limbs26(), r64.to_limbs26());
+        h32.block(&r32, &block, 1);
+        h64.block(&r64, &block, 1);
+        // Limbs may be distributed otherwise, but the sum must be the same; all of them below the stated bounds.
+        let limbs: [u64; 5] = core::array::from_fn(|i| (seed * 0x1234_5677 + i as u64 * 0x3ff_ff1) % (1 << 29));
+        h32.add_limbs26(&limbs);
+        h64.add_limbs26(&limbs);
+        let top = [(1 << 29) - 1; 5];
+        h32.add_limbs26(&top);
+        h64.add_limbs26(&top);
+        assert_eq!(h32.tag(&[0; 16]), h64.tag(&[0; 16]), "seed {seed}");
+        h32.multiply(&r32);
+        h64.multiply(&r64);
+        let mut again = scalar32::Accumulator::default();
+        again.add_limbs26(&h64.to_limbs26().map(u64::from));
+        assert_eq!(again.tag(&[0; 16]), h32.tag(&[0; 16]), "seed {seed}");
+        let mut again = scalar64::Accumulator::default();
+        again.add_limbs26(&h32.to_limbs26().map(u64::from));
+        assert_eq!(again.tag(&[0; 16]), h64.tag(&[0; 16]), "seed {seed}");
+    }
+}

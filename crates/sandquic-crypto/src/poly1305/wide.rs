@@ -90,8 +90,53 @@ fn square(a: [u64; 5]) -> [u64; 5] {
     t
 }
 
-/// Absorbs whole blocks, as many as make up full vectors (at least one vector's worth), and returns how many bytes
-/// that was.
+/// The accumulator of every element of a vector, and the multiplier.
+#[derive(Clone, Copy)]
+pub(crate) struct Lanes<V> {
+    h: [V; 5],
+    pairs: [V; 18],
+}
+
+impl<V: Vector> Lanes<V> {
+    /// Bytes of a step.
+    pub(crate) const STEP: usize = 64 * V::LANES;
+
+    /// Begins with one step's blocks.
+    #[inline(always)]
+    pub(crate) fn new(h: &Accumulator, r: &Multiplier, power: &mut Power, first: &[u8]) -> Self {
+        power.build(r, 4 * V::LANES);
+        let start = h.to_limbs26();
+        let mut sums = message::<V>(first);
+        for (sum, limb) in sums.iter_mut().zip(start) {
+            // What was absorbed before joins the first block.
+            *sum = sum.add_u32(V::from_lanes_u32(|lane| [if lane == 0 { limb } else { 0 }, 0, 0, 0]));
+        }
+        let zero = V::zero();
+        let [a, b, c, d, e] = sums;
+        let h = carry([a, zero, b, zero, c, zero, d, zero, e, zero]);
+        Self { h, pairs: power.pairs.map(V::splat_u32) }
+    }
+
+    /// Multiplies, and adds one step's blocks.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, chunk: &[u8]) {
+        let m = message::<V>(chunk);
+        let product: [V; 10] = core::array::from_fn(|k| {
+            let term = |j: usize| self.h[j].dot_i16(self.pairs[k + 8 - 2 * j]);
+            let sum = term(0).add_u32(term(1)).add_u32(term(2).add_u32(term(3))).add_u32(term(4));
+            if k % 2 == 0 { sum.add_u32(m[k / 2]) } else { sum }
+        });
+        self.h = carry(product);
+    }
+
+    /// Joins the elements.
+    #[inline(always)]
+    pub(crate) fn finish(self, r: &Multiplier) -> Accumulator {
+        merge(self.h, r)
+    }
+}
+
+/// Absorbs whole blocks, as many as make up full vectors, and returns how many bytes that was.
 #[inline(always)]
 pub(crate) fn absorb<V: Vector>(
     h: &mut Accumulator,
@@ -99,32 +144,14 @@ pub(crate) fn absorb<V: Vector>(
     power: &mut Power,
     blocks: &[u8],
 ) -> usize {
-    let step = 64 * V::LANES;
-    power.build(r, 4 * V::LANES);
-    let pairs: [V; 18] = power.pairs.map(V::splat_u32);
-    let mut chunks = blocks.chunks_exact(step);
+    let mut chunks = blocks.chunks_exact(Lanes::<V>::STEP);
     let Some(first) = chunks.next() else { return 0 };
-
-    let start = h.to_limbs26();
-    let mut sums = message::<V>(first);
-    for (sum, limb) in sums.iter_mut().zip(start) {
-        // What was absorbed before joins the first block.
-        *sum = sum.add_u32(V::from_lanes_u32(|lane| [if lane == 0 { limb } else { 0 }, 0, 0, 0]));
-    }
-    let zero = V::zero();
-    let [a, b, c, d, e] = sums;
-    let mut pairs_of_h = carry([a, zero, b, zero, c, zero, d, zero, e, zero]);
+    let mut lanes = Lanes::<V>::new(h, r, power, first);
     for chunk in &mut chunks {
-        let m = message::<V>(chunk);
-        let product: [V; 10] = core::array::from_fn(|k| {
-            let term = |j: usize| pairs_of_h[j].dot_i16(pairs[k + 8 - 2 * j]);
-            let sum = term(0).add_u32(term(1)).add_u32(term(2).add_u32(term(3))).add_u32(term(4));
-            if k % 2 == 0 { sum.add_u32(m[k / 2]) } else { sum }
-        });
-        pairs_of_h = carry(product);
+        lanes.step(chunk);
     }
-    *h = merge(pairs_of_h, r);
-    blocks.len() / step * step
+    *h = lanes.finish(r);
+    blocks.len() / Lanes::<V>::STEP * Lanes::<V>::STEP
 }
 
 /// The blocks of one step in limbs of 26 bits, bit 128 set: element e of lane l has block e LANES + l.
@@ -157,7 +184,7 @@ fn carry<V: Vector>(p: [V; 10]) -> [V; 5] {
     let o3 = o3.add_u32(e3.shr_i32::<13>());
     let o4 = o4.add_u32(e4.shr_i32::<13>());
     let wrap = o4.shr_i32::<13>();
-    e0 = e0.and(mask).add_u32(wrap.add_u32(wrap.shl_u32::<2>()));
+    e0 = e0.and(mask).add_u32(wrap).add_u32(wrap.shl_u32::<2>());
     e1 = e1.and(mask).add_u32(o0.shr_i32::<13>());
     e2 = e2.and(mask).add_u32(o1.shr_i32::<13>());
     e3 = e3.and(mask).add_u32(o2.shr_i32::<13>());
