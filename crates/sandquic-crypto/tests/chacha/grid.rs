@@ -32,7 +32,7 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
 /// Bytes from hexadecimal digits; whitespace is skipped.
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
-    assert!(digits.len() % 2 == 0, "an odd number of digits");
+    assert!(digits.len().is_multiple_of(2), "an odd number of digits");
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
@@ -58,7 +58,7 @@ impl<C: StreamCipher + StreamCipherSeek, R: StreamCipher + StreamCipherSeek, M: 
         let mut block = [0; 64];
         for (i, byte) in data.iter().enumerate() {
             let at = pos + i as u128;
-            if i == 0 || at % 64 == 0 {
+            if i == 0 || at.is_multiple_of(64) {
                 block = (self.model)((at / 64) as u64);
             }
             out.push(byte ^ block[(at % 64) as usize]);

@@ -130,17 +130,6 @@ macro_rules! grids {
 const IETF: u128 = 1 << 32;
 const WIDE: u128 = (1 << 64) - 1;
 
-mod legacy {
-    //! RustCrypto exports one of its three types with the old layout; the others are made of its parts.
-    pub type ChaCha20Legacy = chacha20::ChaCha20Legacy;
-    pub type ChaCha12Legacy = chacha20::cipher::StreamCipherCoreWrapper<
-        chacha20::ChaChaCore<chacha20::R12, chacha20::variants::Legacy>,
-    >;
-    pub type ChaCha8Legacy = chacha20::cipher::StreamCipherCoreWrapper<
-        chacha20::ChaChaCore<chacha20::R8, chacha20::variants::Legacy>,
-    >;
-}
-
 grids! {
     chacha20_ietf: ChaCha20, ChaCha20, NONCE, |n| model_ietf(&KEY, &NONCE, 20, n), IETF, IETF - 1, 1;
     chacha12_ietf: ChaCha12, ChaCha12, NONCE, |n| model_ietf(&KEY, &NONCE, 12, n), IETF, IETF - 1, 11;

@@ -4,6 +4,7 @@
 mod grid;
 
 use grid::{Grid, hex};
+use sandquic_crypto::cipher::consts::U10;
 use sandquic_crypto::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use sandquic_crypto::salsa::{R8, R12, R20, Salsa8, Salsa12, Salsa20, XSalsa8, XSalsa12, XSalsa20, hsalsa};
 
@@ -174,7 +175,7 @@ fn hsalsa_matches() {
     ] {
         assert_eq!(got.to_vec(), model_hsalsa(&KEY, &input, rounds));
     }
-    let other = salsa20::hsalsa::<salsa20::cipher::consts::U10>(&KEY.into(), &input.into());
+    let other = salsa20::hsalsa::<U10>(&KEY.into(), &input.into());
     assert_eq!(hsalsa::<R20>(&KEY.into(), &input.into()).to_vec(), other.to_vec());
 }
 
