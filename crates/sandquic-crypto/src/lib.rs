@@ -7,6 +7,8 @@ mod backend;
 mod simd;
 mod stream;
 mod tag;
+#[cfg(feature = "zeroize")]
+mod wipe;
 
 pub mod aes;
 pub mod chacha;

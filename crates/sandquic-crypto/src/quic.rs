@@ -246,8 +246,7 @@ impl fmt::Debug for ChaCha20Mask {
 #[cfg(feature = "zeroize")]
 impl Drop for ChaCha20Mask {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.key.zeroize();
+        crate::wipe::wipe(&mut self.key);
     }
 }
 

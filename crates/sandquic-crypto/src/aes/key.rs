@@ -9,6 +9,9 @@ use crate::{
     simd::{AesInstructions, AesKernel, Kernel, Vector},
 };
 
+#[cfg(feature = "zeroize")]
+use crate::wipe::wipe;
+
 /// Round keys of AES-256; the shorter keys leave some unused.
 const MAX_KEYS: usize = 15;
 
@@ -264,14 +267,13 @@ fn sub_word_planes<V: Vector>(word: u32) -> u32 {
 #[cfg(feature = "zeroize")]
 impl Drop for Key {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.plain.zeroize();
+        wipe(self.plain.as_flattened_mut());
         match &mut self.form {
-            Form::Native { decrypt } => decrypt.zeroize(),
+            Form::Native { decrypt } => wipe(decrypt.as_flattened_mut()),
             Form::Soft(keys) => {
-                keys.planes.zeroize();
-                keys.nibbles.zeroize();
-                keys.first.zeroize();
+                wipe(keys.planes.as_flattened_mut().as_flattened_mut());
+                wipe(keys.nibbles.as_flattened_mut());
+                wipe(keys.first.as_flattened_mut());
             }
         }
     }

@@ -61,7 +61,7 @@ impl Mac {
         let (halves, _) = keystream.as_chunks::<16>();
         let mac = Self { state: poly1305::State::new(&halves[0]), pad: halves[1] };
         #[cfg(feature = "zeroize")]
-        zeroize::Zeroize::zeroize(&mut keystream[..32]);
+        crate::wipe::wipe(&mut keystream[..32]);
         mac
     }
 
@@ -73,8 +73,8 @@ impl Mac {
         let tag = self.state.tag(&self.pad);
         #[cfg(feature = "zeroize")]
         {
-            zeroize::Zeroize::zeroize(&mut self.state);
-            zeroize::Zeroize::zeroize(&mut self.pad);
+            self.state.wipe();
+            crate::wipe::wipe(&mut self.pad);
         }
         tag
     }

@@ -171,8 +171,7 @@ macro_rules! common {
         #[cfg(feature = "zeroize")]
         impl Drop for $name {
             fn drop(&mut self) {
-                use zeroize::Zeroize;
-                self.key.zeroize();
+                crate::wipe::wipe(&mut self.key);
             }
         }
 

@@ -55,7 +55,7 @@ impl Gcm {
         Encrypt { key: &aes, blocks: &mut h }.dispatch();
         let hash = HashKey::new(&h[0]);
         #[cfg(feature = "zeroize")]
-        zeroize::Zeroize::zeroize(&mut h);
+        crate::wipe::wipe(&mut h[0]);
         Self { aes, hash }
     }
 

@@ -45,9 +45,9 @@ impl Message {
         let message = Self { aes: Key::new(&encryption[..8 * N - 16]), hash: HashKey::new_polyval(&h) };
         #[cfg(feature = "zeroize")]
         {
-            zeroize::Zeroize::zeroize(&mut blocks);
-            zeroize::Zeroize::zeroize(&mut keys);
-            zeroize::Zeroize::zeroize(&mut h);
+            crate::wipe::wipe(blocks.as_flattened_mut());
+            crate::wipe::wipe(&mut keys);
+            crate::wipe::wipe(&mut h);
         }
         message
     }

@@ -22,6 +22,9 @@ use crate::{
     simd::{ClmulInstructions, ClmulKernel, Kernel, Vector},
 };
 
+#[cfg(feature = "zeroize")]
+use crate::wipe::wipe;
+
 /// Indices that turn a block round.
 pub(crate) static REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 
@@ -79,11 +82,10 @@ impl HashKey {
 #[cfg(feature = "zeroize")]
 impl Drop for HashKey {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
         match &mut self.form {
-            Form::Clmul(powers) => powers.zeroize(),
-            Form::Table(tables) => tables.zeroize(),
-            Form::Scalar(h) => h.zeroize(),
+            Form::Clmul(powers) => wipe(powers.as_flattened_mut()),
+            Form::Table(tables) => wipe(tables.as_flattened_mut().as_flattened_mut()),
+            Form::Scalar(h) => wipe(h),
         }
     }
 }
@@ -233,8 +235,7 @@ macro_rules! universal_hash {
         #[cfg(feature = "zeroize")]
         impl Drop for $name {
             fn drop(&mut self) {
-                use zeroize::Zeroize;
-                self.y.zeroize();
+                wipe(&mut self.y);
             }
         }
 

@@ -134,9 +134,8 @@ fn multiply<V: Vector, const G: usize>(tables: [&Table; G], blocks: [V; G], c: &
     let (high0, high1) = (out_high.align_bytes::<1>(sum_high), sum_high.align_bytes::<1>(c.zero));
     // Times x^4: each nibble moves to the next place.
     let high_mask = V::splat_u8(0xf0);
-    let times_x4 = |here: V, before: V| {
-        here.shr_u32::<4>().and(mask).or(before.shl_u32::<4>().and(high_mask))
-    };
+    let times_x4 =
+        |here: V, before: V| here.shr_u32::<4>().and(mask).or(before.shl_u32::<4>().and(high_mask));
     let first = high0.xor(times_x4(low0, low0.swizzle(c.up)));
     let second = high1.xor(times_x4(low1, low0.align_bytes::<15>(low1)));
     // Reduce. Byte 31 has a high nibble only, and adds to byte 32 at most three bits, which are reduced again.

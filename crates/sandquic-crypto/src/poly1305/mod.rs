@@ -117,11 +117,12 @@ impl State {
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for State {
-    fn zeroize(&mut self) {
-        self.r.zeroize();
-        self.h.zeroize();
-        self.power.zeroize();
+impl State {
+    /// Overwrites everything.
+    pub(crate) fn wipe(&mut self) {
+        self.r.wipe();
+        self.h.wipe();
+        self.power.wipe();
     }
 }
 
@@ -222,9 +223,8 @@ impl fmt::Debug for Poly1305 {
 #[cfg(feature = "zeroize")]
 impl Drop for Poly1305 {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.state.zeroize();
-        self.pad.zeroize();
+        self.state.wipe();
+        crate::wipe::wipe(&mut self.pad);
     }
 }
 

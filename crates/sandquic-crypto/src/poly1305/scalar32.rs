@@ -6,6 +6,9 @@
 //! them at most `h0 < 3.02 x 2^32`, `h1, h2 < 2^33`, `h3 < 2^34 + 2^33`; limbs of a clamped r are below 2^28 and `5/4` of
 //! them below 1.25 x 2^28; so the largest sum of four products, the lowest, is below 1.79e19 < 2^64.
 
+#[cfg(feature = "zeroize")]
+use crate::wipe::wipe;
+
 /// The clamped multiplier r, and `5/4 r` of its upper limbs (clamping makes them divisible by four).
 #[derive(Clone, Copy)]
 pub(crate) struct Multiplier {
@@ -148,16 +151,16 @@ impl Accumulator {
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for Multiplier {
-    fn zeroize(&mut self) {
-        self.r.zeroize();
-        self.s.zeroize();
+impl Multiplier {
+    pub(crate) fn wipe(&mut self) {
+        wipe(&mut self.r);
+        wipe(&mut self.s);
     }
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for Accumulator {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
+impl Accumulator {
+    pub(crate) fn wipe(&mut self) {
+        wipe(&mut self.0);
     }
 }

@@ -4,6 +4,9 @@
 //! An accumulator is `h0 + 2^64 h1 + 2^128 h2`. Between blocks `h2 <= 4`; a clamped r has limbs below 2^60, so sums of
 //! three products stay below 2^126.
 
+#[cfg(feature = "zeroize")]
+use crate::wipe::wipe;
+
 /// The clamped multiplier r, and `5/4 r1` (clamping makes r1 divisible by four).
 #[derive(Clone, Copy)]
 pub(crate) struct Multiplier {
@@ -107,16 +110,16 @@ impl Accumulator {
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for Multiplier {
-    fn zeroize(&mut self) {
-        self.r.zeroize();
-        self.s1.zeroize();
+impl Multiplier {
+    pub(crate) fn wipe(&mut self) {
+        wipe(&mut self.r);
+        wipe(core::slice::from_mut(&mut self.s1));
     }
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for Accumulator {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
+impl Accumulator {
+    pub(crate) fn wipe(&mut self) {
+        wipe(&mut self.0);
     }
 }

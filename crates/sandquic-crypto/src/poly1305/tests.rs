@@ -228,7 +228,8 @@ fn scalar_forms_agree_on_limbs() {
         h32.block(&r32, &block, 1);
         h64.block(&r64, &block, 1);
         // Limbs may be distributed otherwise, but the sum must be the same; all of them below the stated bounds.
-        let limbs: [u64; 5] = core::array::from_fn(|i| (seed * 0x1234_5677 + i as u64 * 0x3ff_ff1) % (1 << 29));
+        let limbs: [u64; 5] =
+            core::array::from_fn(|i| (seed * 0x1234_5677 + i as u64 * 0x3ff_ff1) % (1 << 29));
         h32.add_limbs26(&limbs);
         h64.add_limbs26(&limbs);
         let top = [(1 << 29) - 1; 5];

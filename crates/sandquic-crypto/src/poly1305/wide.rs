@@ -221,11 +221,11 @@ fn merge<V: Vector>(pairs: [V; 5], r: &Multiplier) -> Accumulator {
 }
 
 #[cfg(feature = "zeroize")]
-impl zeroize::Zeroize for Power {
-    fn zeroize(&mut self) {
+impl Power {
+    pub(crate) fn wipe(&mut self) {
         // Most messages never build it.
         if self.exponent != 0 {
-            self.pairs.zeroize();
+            crate::wipe::wipe(&mut self.pairs);
             self.exponent = 0;
         }
     }
