@@ -11,7 +11,8 @@ use crate::workspace::Workspace;
 use crate::{Error, Result, fail, unknown_argument};
 
 pub(crate) const HELP: &str = "\
-Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic.
+Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic,
+and beside it sandquic-peer-128, the native client of the benchmarks whose ciphers have 128-bit vectors and no more.
 
 usage: cargo xtask build [--guests]
 
@@ -38,6 +39,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
     timed(&mut tally, "target/release/sandquic", || command(workspace));
+    timed(&mut tally, "target/release/sandquic-peer-128", || peer_128(workspace));
     tally
 }
 
@@ -64,6 +66,38 @@ fn command(workspace: &Workspace) -> Result<()> {
         eprintln!("build: Wasmtime is compiled first, once: 12 minutes or so on two cores");
     }
     native(workspace, "build --release")?.words("--bin sandquic").run()
+}
+
+/// `RUSTFLAGS` for 128-bit vectors and no instructions for AES and GHASH, in our kernels and in RustCrypto's crates.
+fn native_128() -> String {
+    let vectors = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        r#"-C target-feature=+ssse3 --cfg sandquic_backend="sse2""#
+    } else {
+        // Others have one width; it is chosen by itself.
+        ""
+    };
+    let soft = ["sandquic_aes", "sandquic_clmul", "aes_backend", "polyval_backend", "poly1305_backend"];
+    let soft = soft.into_iter().chain(["chacha20_backend"]).map(|name| format!(r#" --cfg {name}="soft""#));
+    vectors.to_owned() + &soft.collect::<String>()
+}
+
+/// Builds the benchmarks' native client with 128-bit vectors, beside the command.
+fn peer_128(workspace: &Workspace) -> Result<()> {
+    let dir = workspace.target("native-128");
+    workspace
+        .cargo()
+        .words("build --release --package sandquic-peer")
+        .env("CARGO_TARGET_DIR", &dir)
+        .env("RUSTFLAGS", native_128())
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .run()?;
+    let built = |name: &str| format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let from = dir.join("release").join(built("sandquic-peer"));
+    let to = workspace.sandquic().with_file_name(built("sandquic-peer-128"));
+    fs::copy(&from, &to).map_err(|error| {
+        Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
+    })?;
+    Ok(())
 }
 
 /// Cargo over every member that is built natively.

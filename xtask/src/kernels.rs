@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::cmd::Cmd;
 use crate::report::{Tally, time};
 use crate::setup::Toolchain;
+use crate::test::{UNCAPTURED, harness};
 use crate::workspace::Workspace;
 use crate::{Result, guests, tools};
 
@@ -167,7 +168,10 @@ pub(crate) fn test(
                 let name = [row.name, &format!("{engine:?}").to_lowercase(), features].join(" ");
                 let started = Instant::now();
                 let tally = command(workspace, toolchain, row, engine)
-                    .and_then(|cargo| crate::test::harness(name.trim(), cargo.words(features)))
+                    .map(|cargo| {
+                        cargo.words(features).words(if row.target == WASI { UNCAPTURED } else { "" })
+                    })
+                    .and_then(|cargo| harness(name.trim(), cargo))
                     .unwrap_or_else(|error| Tally::failure(format!("{}: {}", name.trim(), error.message())));
                 let took = time(started.elapsed());
                 eprintln!(

@@ -46,6 +46,9 @@ const STAGES: &[Stage] = &[
 /// The libraries whose tests run inside the sandbox; the kernels have a stage of their own.
 const SANDBOXED: [&str; 4] = ["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"];
 
+/// For tests in WebAssembly: a panic ends the program there, with all that the harness has captured.
+pub(crate) const UNCAPTURED: &str = "-- --nocapture";
+
 /// What the stages share.
 struct Context<'a> {
     workspace: &'a Workspace,
@@ -192,7 +195,7 @@ fn sandbox(context: &Context) -> Result<Tally> {
     for package in SANDBOXED {
         cargo = cargo.args(["--package", package]);
     }
-    harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)))
+    harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)).words(UNCAPTURED))
 }
 
 /// The kernels with every backend on every engine.
@@ -207,16 +210,24 @@ fn kernel_tests(context: &Context) -> Result<Tally> {
 /// Runs `cargo test` and sums what its harnesses say. A failure that no harness counted (a build, a crash) counts as one.
 pub(crate) fn harness(name: &str, cargo: Cmd) -> Result<Tally> {
     let mut tally = Tally::default();
-    let success = cargo.tee(|line| tally.harness_line(line))?;
+    let mut programs = Vec::new();
+    let success = cargo.tee(|line| {
+        tally.harness_line(line);
+        programs.extend(failed_program(line).map(str::to_owned));
+    })?;
     if !success && tally.failed == 0 {
-        tally.add(Tally::failure(format!(
-            "{name}: a build failed or a test program ended early; see its output above"
-        )));
+        let which = if programs.is_empty() { "the build failed".to_owned() } else { programs.join(", ") };
+        tally.add(Tally::failure(format!("{name}: {which}: ended without a result; see its output above")));
     }
     if success && tally.passed == 0 {
         tally.add(Tally::failure(format!("{name}: nothing ran")));
     }
     Ok(tally)
+}
+
+/// A test program in the list with which `cargo test --no-fail-fast` ends: four spaces, then its flags in backquotes.
+fn failed_program(line: &str) -> Option<&str> {
+    line.strip_prefix("    `")?.strip_suffix('`').filter(|flags| flags.starts_with("-p "))
 }
 
 #[cfg(test)]
@@ -246,6 +257,9 @@ mod tests {
         let crashed =
             harness("t", shell("echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 101")).unwrap();
         assert_eq!((crashed.passed, crashed.failed), (2, 1));
+        let list = "printf 'error: 1 target failed:\\n    `-p a --test b`\\n'; exit 101";
+        let named = harness("t", shell(list)).unwrap();
+        assert!(named.failures[0].contains("-p a --test b"), "{:?}", named.failures);
         let empty = harness("t", shell("true")).unwrap();
         assert_eq!((empty.passed, empty.failed), (0, 1));
     }

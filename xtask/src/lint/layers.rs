@@ -20,6 +20,10 @@ const OTHERS: &[Layer] = &[
     Layer { name: "sandquic-transfer", below: &PRODUCT },
     Layer { name: "sandquic-baselines", below: &["sandquic-crypto", "sandquic-rustls"] },
     Layer {
+        name: "sandquic-peer",
+        below: &["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
+    },
+    Layer {
         name: "sandquic-bench",
         below: &[
             "sandquic-crypto",
