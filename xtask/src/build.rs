@@ -1,6 +1,7 @@
 //! `cargo xtask build`: the guests, then the `sandquic` command that embeds them.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
 use crate::cmd::Cmd;
@@ -39,6 +40,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
     timed(&mut tally, "target/release/sandquic", || command(workspace));
+    if cfg!(target_arch = "x86_64") {
+        timed(&mut tally, "target/release/sandquic-peer-128", || peer(workspace));
+    }
     timed(&mut tally, "target/release/sandquic-peer-128", || peer_128(workspace));
     tally
 }
@@ -100,6 +104,25 @@ fn peer_128(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// Builds the native receiver of the builds `native-handvec` and `native-port`, for which the compiler, not the
+/// processor that it runs on, decides: 128-bit vectors, and software where the sandbox has nothing else.
+fn peer(workspace: &Workspace) -> Result<()> {
+    const SANDQUIC: &str =
+        r#"--cfg sandquic_backend="sse2" --cfg sandquic_aes="soft" --cfg sandquic_clmul="soft""#;
+    const RUSTCRYPTO: &str = r#"--cfg aes_backend="soft" --cfg polyval_backend="soft" --cfg poly1305_backend="soft" --cfg chacha20_backend="soft""#;
+    const RUSTCRYPTO_OLD: &str =
+        "--cfg aes_force_soft --cfg polyval_force_soft --cfg poly1305_force_soft --cfg chacha20_force_soft";
+    let dir = workspace.target("peer-128");
+    workspace
+        .cargo()
+        .words("build --release --package sandquic-peer")
+        .env("CARGO_TARGET_DIR", &dir)
+        .env("RUSTFLAGS", ["-C target-feature=+ssse3", SANDQUIC, RUSTCRYPTO, RUSTCRYPTO_OLD].join(" "))
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .run()?;
+    update(&dir.join("release/sandquic-peer"), &workspace.target("release/sandquic-peer-128"))
+}
+
 /// Cargo over every member that is built natively.
 pub(crate) fn native(workspace: &Workspace, command: &str) -> Result<Cmd> {
     let mut cargo = workspace.cargo().words(command).arg("--workspace");
@@ -126,17 +149,26 @@ fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<
     }
     cargo.run()?;
 
-    let guests = workspace.target("guests");
-    let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what}: {error}"));
-    fs::create_dir_all(&guests).map_err(|e| failed("make target/guests", e))?;
     for output in build.outputs {
         let from = dir.join(build.target).join("guest").join(output.file);
-        let to = guests.join(output.name);
-        let new = fs::read(&from).map_err(|e| failed(&format!("read {}", from.display()), e))?;
-        // The command embeds the file: one that did not change keeps its time, so that nothing is built again.
-        if fs::read(&to).ok().as_deref() != Some(&new) {
-            fs::write(&to, &new).map_err(|e| failed(&format!("write {}", to.display()), e))?;
-        }
+        update(&from, &workspace.target("guests").join(output.name))?;
     }
     Ok(())
+}
+
+/// Copies a file that is not the same already. One that did not change keeps its time, so that nothing is built again
+/// for it.
+fn update(from: &Path, to: &Path) -> Result<()> {
+    let failed =
+        |what: &str, path: &Path, error| Error::Failed(format!("cannot {what} {}: {error}", path.display()));
+    let new = fs::read(from).map_err(|e| failed("read", from, e))?;
+    if fs::read(to).ok().as_deref() == Some(&new) {
+        return Ok(());
+    }
+    let dir = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir).map_err(|e| failed("make", dir, e))?;
+    // With its permissions, and whole or not at all.
+    let part = to.with_extension("part");
+    fs::copy(from, &part).map_err(|e| failed("write", &part, e))?;
+    fs::rename(&part, to).map_err(|e| failed("write", to, e))
 }

@@ -69,6 +69,17 @@ pub(crate) const BUILDS: &[Build] = &[
         )],
     },
     Build {
+        dir: "product-wide",
+        target: "wasm32-wasip2",
+        rustflags: WIDE,
+        features: "",
+        outputs: &[output(
+            "sandquic-transfer-client",
+            "sandquic_transfer_client.wasm",
+            "transfer-client-wide.wasm",
+        )],
+    },
+    Build {
         dir: "bench",
         target: "wasm32-wasip2",
         rustflags: BASE,

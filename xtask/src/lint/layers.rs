@@ -24,6 +24,10 @@ const OTHERS: &[Layer] = &[
         below: &["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
     },
     Layer {
+        name: "sandquic-peer",
+        below: &["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
+    },
+    Layer {
         name: "sandquic-bench",
         below: &[
             "sandquic-crypto",
