@@ -40,9 +40,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
     timed(&mut tally, "target/release/sandquic", || command(workspace));
-    if cfg!(target_arch = "x86_64") {
-        timed(&mut tally, "target/release/sandquic-peer-128", || peer(workspace));
-    }
     timed(&mut tally, "target/release/sandquic-peer-128", || peer_128(workspace));
     tally
 }
@@ -98,29 +95,7 @@ fn peer_128(workspace: &Workspace) -> Result<()> {
     let built = |name: &str| format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let from = dir.join("release").join(built("sandquic-peer"));
     let to = workspace.sandquic().with_file_name(built("sandquic-peer-128"));
-    fs::copy(&from, &to).map_err(|error| {
-        Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
-    })?;
-    Ok(())
-}
-
-/// Builds the native receiver of the builds `native-handvec` and `native-port`, for which the compiler, not the
-/// processor that it runs on, decides: 128-bit vectors, and software where the sandbox has nothing else.
-fn peer(workspace: &Workspace) -> Result<()> {
-    const SANDQUIC: &str =
-        r#"--cfg sandquic_backend="sse2" --cfg sandquic_aes="soft" --cfg sandquic_clmul="soft""#;
-    const RUSTCRYPTO: &str = r#"--cfg aes_backend="soft" --cfg polyval_backend="soft" --cfg poly1305_backend="soft" --cfg chacha20_backend="soft""#;
-    const RUSTCRYPTO_OLD: &str =
-        "--cfg aes_force_soft --cfg polyval_force_soft --cfg poly1305_force_soft --cfg chacha20_force_soft";
-    let dir = workspace.target("peer-128");
-    workspace
-        .cargo()
-        .words("build --release --package sandquic-peer")
-        .env("CARGO_TARGET_DIR", &dir)
-        .env("RUSTFLAGS", ["-C target-feature=+ssse3", SANDQUIC, RUSTCRYPTO, RUSTCRYPTO_OLD].join(" "))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .run()?;
-    update(&dir.join("release/sandquic-peer"), &workspace.target("release/sandquic-peer-128"))
+    update(&from, &to)
 }
 
 /// Cargo over every member that is built natively.

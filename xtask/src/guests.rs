@@ -69,17 +69,6 @@ pub(crate) const BUILDS: &[Build] = &[
         )],
     },
     Build {
-        dir: "product-wide",
-        target: "wasm32-wasip2",
-        rustflags: WIDE,
-        features: "",
-        outputs: &[output(
-            "sandquic-transfer-client",
-            "sandquic_transfer_client.wasm",
-            "transfer-client-wide.wasm",
-        )],
-    },
-    Build {
         dir: "bench",
         target: "wasm32-wasip2",
         rustflags: BASE,
@@ -115,3 +104,20 @@ pub(crate) const BUILDS: &[Build] = &[
     ),
     kernels("kernels-wide", WIDE, &[output("sandquic-kernels", "kernels.wasm", "kernels-wide.wasm")]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_build_disturbs_another() {
+        let dirs: BTreeSet<_> = BUILDS.iter().map(|build| build.dir).collect();
+        assert_eq!(dirs.len(), BUILDS.len(), "two builds in one folder");
+        let outputs: Vec<_> =
+            BUILDS.iter().flat_map(|build| build.outputs).map(|output| output.name).collect();
+        let names: BTreeSet<_> = outputs.iter().collect();
+        assert_eq!(names.len(), outputs.len(), "two guests of one name");
+    }
+}

@@ -24,10 +24,6 @@ const OTHERS: &[Layer] = &[
         below: &["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
     },
     Layer {
-        name: "sandquic-peer",
-        below: &["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
-    },
-    Layer {
         name: "sandquic-bench",
         below: &[
             "sandquic-crypto",
