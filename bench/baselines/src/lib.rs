@@ -8,13 +8,32 @@
 //! | --- | --- | --- | --- | --- |
 //! | [`RustCryptoOld`] | `aes` 0.8.4 | `aes-gcm` 0.10.3 | `chacha20poly1305` 0.10.1 | `aes` 0.8.4, `chacha20` 0.9.1 |
 //! | [`RustCrypto`] | `aes` 0.9 | `aes-gcm` 0.11 | `chacha20poly1305` 0.11 | `aes` 0.9, `chacha20` 0.10 |
+//! | [`HandVec`] | eight blocks in 128-bit vectors | with `ghash` 0.6 | four blocks in 128-bit vectors, `poly1305` 0.9 | as [`RustCrypto`] |
 
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod generation;
 mod current;
+mod handvec;
 mod old;
 
+use rustls::crypto::CryptoProvider;
+use sandquic_rustls::{Ciphers, provider_with};
+
 pub use current::RustCrypto;
+pub use handvec::HandVec;
 pub use old::RustCryptoOld;
+
+/// The names that [`provider`] knows.
+pub const NAMES: [&str; 3] = [RustCryptoOld::NAME, RustCrypto::NAME, HandVec::NAME];
+
+/// The provider whose ciphers have this name.
+pub fn provider(name: &str) -> Option<CryptoProvider> {
+    match name {
+        RustCryptoOld::NAME => Some(provider_with::<RustCryptoOld>()),
+        RustCrypto::NAME => Some(provider_with::<RustCrypto>()),
+        HandVec::NAME => Some(provider_with::<HandVec>()),
+        _ => None,
+    }
+}

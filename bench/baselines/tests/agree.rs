@@ -1,6 +1,6 @@
 //! Every baseline computes what the product computes: a comparison of speed is one of the same work.
 
-use sandquic_baselines::{RustCrypto, RustCryptoOld};
+use sandquic_baselines::{HandVec, RustCrypto, RustCryptoOld};
 use sandquic_rustls::ciphers::{Aead, AeadError, Ciphers, DefaultCiphers, HeaderMask};
 
 /// Bytes that differ with `seed`.
@@ -15,11 +15,12 @@ fn bytes<const N: usize>(seed: u32) -> [u8; N] {
 }
 
 fn same_aead<const KEY: usize, A: Aead<KEY>, B: Aead<KEY>>() {
-    for (seed, len) in (0..70).chain([127, 128, 129, 255, 256, 1350, 1452, 16_384]).enumerate() {
+    // Every remainder of the batches of all kernels (the longest has 512 bytes), and batches one after another.
+    for (seed, len) in (0..=600).chain([1200, 1350, 1452, 4079, 4080, 4081, 16_384, 65_537]).enumerate() {
         let seed = seed as u32;
         let (key, nonce) = (bytes::<KEY>(seed), bytes::<12>(seed + 1000));
         let (one, other) = (A::new(&key), B::new(&key));
-        for aad_len in [0, 1, 5, 16, 20, 33] {
+        for aad_len in [[0, 16, 33], [1, 5, 20]][len % 2] {
             let aad = &bytes::<33>(seed + 2000)[..aad_len];
             let plain: Vec<u8> = (0..len).map(|i| (i * 13 % 251) as u8).collect();
             let mut sealed = plain.clone();
@@ -31,8 +32,8 @@ fn same_aead<const KEY: usize, A: Aead<KEY>, B: Aead<KEY>>() {
             other.open(&nonce, aad, &mut opened, &tag).unwrap();
             assert!(opened == plain);
             let mut wrong = tag;
-            wrong[aad_len % 16] ^= 0x80;
-            assert_eq!(other.open(&nonce, aad, &mut sealed.clone(), &wrong), Err(AeadError));
+            wrong[len % 16] ^= 0x80;
+            assert_eq!(other.open(&nonce, aad, &mut sealed, &wrong), Err(AeadError));
         }
     }
 }
@@ -74,13 +75,27 @@ fn old_crates() {
 }
 
 #[test]
+fn paper() {
+    same::<DefaultCiphers, HandVec>();
+}
+
+#[test]
 fn providers() {
-    for provider in
-        [sandquic_rustls::provider_with::<RustCrypto>(), sandquic_rustls::provider_with::<RustCryptoOld>()]
-    {
+    for provider in [
+        sandquic_rustls::provider_with::<RustCrypto>(),
+        sandquic_rustls::provider_with::<RustCryptoOld>(),
+        sandquic_rustls::provider_with::<HandVec>(),
+    ] {
         let suites: Vec<_> = provider.cipher_suites.iter().map(|suite| suite.suite()).collect();
         let expected: Vec<_> = sandquic_rustls::ALL_CIPHER_SUITES.iter().map(|suite| suite.suite()).collect();
         assert_eq!(suites, expected);
     }
-    assert_ne!(RustCrypto::NAME, RustCryptoOld::NAME);
+    for name in sandquic_baselines::NAMES {
+        assert!(sandquic_baselines::provider(name).is_some(), "{name}");
+    }
+    assert!(sandquic_baselines::provider(DefaultCiphers::NAME).is_none());
+    let mut names = vec![DefaultCiphers::NAME, RustCrypto::NAME, RustCryptoOld::NAME, HandVec::NAME];
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), 4);
 }

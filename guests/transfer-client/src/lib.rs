@@ -2,7 +2,7 @@
 //!
 //! It receives a file, or sends one, over one QUIC connection or several, and prints what arrived. The protocol and
 //! the command line are [`sandquic_transfer`]'s. With the feature `baselines` the flag `--ciphers` takes RustCrypto's
-//! crates instead of the product's ciphers, for the comparison in the benchmarks.
+//! crates or the paper's kernels instead of the product's ciphers, for the comparison in the benchmarks.
 
 #![forbid(unsafe_code)]
 

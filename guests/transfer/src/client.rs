@@ -50,7 +50,8 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
         SocketAddr::V4(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
         SocketAddr::V6(_) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
     };
-    let socket = crate::socket_options(options.recv_buffer, options.send_buffer);
+    let socket =
+        crate::socket_options(options.recv_buffer, options.send_buffer).offloads(!options.no_offloads);
     let mut endpoint = Endpoint::client_with(local, &socket).map_err(|e| error::socket(local, &e))?;
     endpoint.set_default_client_config(config);
 

@@ -11,7 +11,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The client's flags, on one line.
 pub const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
 [--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --out FILE] [--recv-buffer BYTES] \
-[--send-buffer BYTES] [--connections N] [--idle-timeout SECONDS] [--progress] [--json]";
+[--send-buffer BYTES] [--no-offloads] [--connections N] [--idle-timeout SECONDS] [--progress] [--json]";
 
 /// The server's flags, on one line.
 pub const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
@@ -35,6 +35,8 @@ pub struct ClientOptions {
     pub recv_buffer: Option<usize>,
     /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
     pub send_buffer: Option<usize>,
+    /// Send and receive one datagram a system call, as a component does (`--no-offloads`).
+    pub no_offloads: bool,
     /// Connections to make at once, each with its own transfer (`--connections`).
     pub connections: usize,
     /// How long a silent server is waited for (`--idle-timeout`).
@@ -98,7 +100,7 @@ impl ClientOptions {
         let (mut connect, mut server_name, mut ca, mut cipher, mut put, mut out) = Default::default();
         let (mut recv_buffer, mut send_buffer, mut ciphers) = Default::default();
         let (mut connections, mut idle_timeout) = (1, IDLE_TIMEOUT);
-        let (mut progress, mut json) = (false, false);
+        let (mut progress, mut json, mut no_offloads) = (false, false, false);
         while let Some(flag) = words.flag()? {
             match flag {
                 "--connect" => connect = Some(words.address(flag)?),
@@ -112,6 +114,7 @@ impl ClientOptions {
                 "--connections" => connections = words.count(flag)?,
                 "--idle-timeout" => idle_timeout = words.seconds(flag)?,
                 "--ciphers" => ciphers = Some(words.value(flag)?),
+                "--no-offloads" => no_offloads = true,
                 "--progress" => progress = true,
                 "--json" => json = true,
                 _ => return Err(words.unknown(flag)),
@@ -133,6 +136,7 @@ impl ClientOptions {
             direction,
             recv_buffer,
             send_buffer,
+            no_offloads,
             connections,
             idle_timeout,
             progress,

@@ -1,0 +1,28 @@
+//! The client of a QUIC transfer, built natively: the flags are those of the `transfer-client` component.
+//!
+//! It is a program apart from the runner because which vectors and instructions its ciphers take is a choice of the
+//! build. `cargo xtask build` makes `sandquic-peer-128` of it, with 128-bit vectors and no instructions for AES, GHASH
+//! or wider vectors, in our kernels and in RustCrypto's crates alike.
+
+#![forbid(unsafe_code)]
+
+use rustls::crypto::CryptoProvider;
+use sandquic_baselines::NAMES;
+use sandquic_transfer::{Error, Providers};
+
+/// The product's ciphers, and those of the benchmarks by their names.
+struct Everyone;
+
+impl Providers for Everyone {
+    fn provider(&self, name: Option<&str>) -> Result<CryptoProvider, Error> {
+        let Some(name) = name else { return Ok(sandquic_rustls::provider()) };
+        sandquic_baselines::provider(name)
+            .ok_or_else(|| Error::Usage(format!("no ciphers {name}; there are: {}", NAMES.join(", "))))
+    }
+}
+
+async fn run(arguments: Vec<String>) -> u8 {
+    sandquic_transfer::client(arguments.get(1..).unwrap_or_default(), &Everyone).await
+}
+
+sandquic::command!(run);
