@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! # For the caller
+//! - [`kernels`]: `sandquic bench kernels`.
 //! - [`transfer`]: `sandquic bench transfer`.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
@@ -8,6 +9,7 @@
 //! is started as a child for every end that is measured.
 #![forbid(unsafe_code)]
 
+pub mod kernels;
 pub mod peer;
 pub mod provenance;
 pub mod stats;

@@ -7,9 +7,11 @@ use sandquic_bench::Context;
 
 use crate::Failure;
 use crate::cli::BenchCommand;
+use crate::components::EMBEDDED;
 
 pub(crate) fn bench(command: BenchCommand) -> Result<ExitCode, Failure> {
     match command {
+        BenchCommand::Kernels(arguments) => sandquic_bench::kernels::run(arguments, &context()?, EMBEDDED)?,
         BenchCommand::Transfer(arguments) => sandquic_bench::transfer::run(arguments, &context()?)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -27,6 +27,8 @@ pub(crate) enum Command {
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
+    /// Our primitives beside RustCrypto's crates, in Wasmtime, in V8 and natively.
+    Kernels(sandquic_bench::kernels::Args),
     /// Bulk transfers from stock quinn to each build of the receiver: goodput and CPU time.
     Transfer(sandquic_bench::transfer::Args),
 }

@@ -1,0 +1,111 @@
+//! Engines, builds, and where each build's code is.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// What runs the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Wasmtime, in this program.
+    Wasmtime,
+    /// V8, in Node.
+    V8,
+    /// The processor itself.
+    Native,
+}
+
+/// Whose kernels, built how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Build {
+    /// Ours; on Wasm with simd128.
+    Sandquic,
+    /// Ours with simd128, relaxed-simd and wide-arithmetic.
+    SandquicWide,
+    /// Ours with simd128 and relaxed-simd.
+    SandquicRelaxed,
+    /// Ours in scalar code, without simd128.
+    Soft,
+    /// Our ChaCha20 with rotations as shuffles that the compiler knows.
+    Shuffle,
+    /// RustCrypto's current crates; on Wasm with simd128.
+    #[value(name = "rustcrypto")]
+    #[serde(rename = "rustcrypto")]
+    RustCrypto,
+    /// RustCrypto's current crates with simd128, their software backends forced.
+    #[value(name = "rustcrypto-soft")]
+    #[serde(rename = "rustcrypto-soft")]
+    RustCryptoSoft,
+    /// RustCrypto's current crates without simd128.
+    #[value(name = "rustcrypto-nosimd")]
+    #[serde(rename = "rustcrypto-nosimd")]
+    RustCryptoNoSimd,
+    /// The generator of the crate rand_chacha; on Wasm with simd128.
+    RandChacha,
+    /// ring: native only.
+    Ring,
+}
+
+impl Build {
+    /// The module that holds the build's code for Wasm, and the library in it.
+    pub(super) fn module(self) -> Option<(&'static str, &'static str)> {
+        Some(match self {
+            Self::Sandquic => ("kernels-simd128", "sandquic"),
+            Self::SandquicWide => ("kernels-wide", "sandquic"),
+            Self::SandquicRelaxed => ("kernels-relaxed", "sandquic"),
+            Self::Soft => ("kernels-base", "sandquic"),
+            Self::Shuffle => ("kernels-simd128", "shuffle"),
+            Self::RustCrypto => ("kernels-simd128", "rustcrypto"),
+            Self::RustCryptoSoft => ("kernels-simd128-soft", "rustcrypto"),
+            Self::RustCryptoNoSimd => ("kernels-base", "rustcrypto"),
+            Self::RandChacha => ("kernels-simd128", "rand_chacha"),
+            Self::Ring => return None,
+        })
+    }
+
+    /// The library of the native body.
+    pub(super) fn native(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Sandquic => "sandquic",
+            Self::Shuffle => "shuffle",
+            Self::RustCrypto => "rustcrypto",
+            Self::RandChacha => "rand_chacha",
+            Self::Ring => "ring",
+            _ => return None,
+        })
+    }
+
+    /// Whether the engine can run it. V8 has no wide-arithmetic.
+    pub(super) fn runs_on(self, engine: Engine) -> bool {
+        match engine {
+            Engine::Wasmtime => self.module().is_some(),
+            Engine::V8 => self.module().is_some() && self != Self::SandquicWide,
+            Engine::Native => self.native().is_some(),
+        }
+    }
+}
+
+macro_rules! display_by_value {
+    ($($type:ty),*) => {$(
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+            }
+        }
+    )*};
+}
+display_by_value!(Engine, Build);
+
+/// The list without what it says twice, in its own order; all there is if it is empty.
+pub(super) fn chosen<T: ValueEnum + PartialEq + Copy>(list: &[T]) -> Vec<T> {
+    let mut chosen = Vec::new();
+    for &item in if list.is_empty() { T::value_variants() } else { list } {
+        if !chosen.contains(&item) {
+            chosen.push(item);
+        }
+    }
+    chosen
+}
