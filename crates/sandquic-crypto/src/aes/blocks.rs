@@ -62,15 +62,24 @@ pub(crate) fn encrypt_native<A: AesInstructions, const N: usize>(
     keys: &[[u8; 16]],
     blocks: [A::V; N],
 ) -> [A::V; N] {
+    // Loops, not closures: a closure is compiled without the caller's instructions.
     let first = A::V::load(&keys[0]);
-    let mut x = blocks.map(|block| block.xor(first));
+    let mut x = blocks;
+    for x in &mut x {
+        *x = x.xor(first);
+    }
     let last = keys.len() - 1;
     for key in &keys[1..last] {
         let key = A::V::load(key);
-        x = x.map(|x| aes.encrypt_round(x, key));
+        for x in &mut x {
+            *x = aes.encrypt_round(*x, key);
+        }
     }
     let key = A::V::load(&keys[last]);
-    x.map(|x| aes.encrypt_last(x, key))
+    for x in &mut x {
+        *x = aes.encrypt_last(*x, key);
+    }
+    x
 }
 
 impl AesKernel for Decrypt<'_> {
@@ -101,13 +110,21 @@ fn decrypt_native<A: AesInstructions, const N: usize>(
 ) -> [A::V; N] {
     let last = keys.len() - 1;
     let key = A::V::load(&keys[last]);
-    let mut x = blocks.map(|block| block.xor(key));
+    let mut x = blocks;
+    for x in &mut x {
+        *x = x.xor(key);
+    }
     for key in keys[1..last].iter().rev() {
         let key = A::V::load(key);
-        x = x.map(|x| aes.decrypt_round(x, key));
+        for x in &mut x {
+            *x = aes.decrypt_round(*x, key);
+        }
     }
     let key = A::V::load(&keys[0]);
-    x.map(|x| aes.decrypt_last(x, key))
+    for x in &mut x {
+        *x = aes.decrypt_last(*x, key);
+    }
+    x
 }
 
 impl Kernel for Encrypt<'_> {

@@ -142,6 +142,49 @@ impl<N: ClmulInstructions> Hash<'_, N> {
         self.sum = wide.reduce(self.native);
     }
 
+    /// Absorbs eight blocks, one beside each of the first eight rounds of the encryption of others.
+    #[inline(always)]
+    fn group_beside(
+        &mut self,
+        keys: &[[u8; 16]],
+        mut x: [<N as AesInstructions>::V; 8],
+        group: &[u8; 128],
+    ) -> [<N as AesInstructions>::V; 8]
+    where
+        N: AesInstructions,
+    {
+        let (Some((first, rounds)), Some(last)) = (keys.split_first(), keys.last()) else { return x };
+        let (beside, alone) = rounds[..rounds.len() - 1].split_at(8);
+        let key = <N as AesInstructions>::V::load(first);
+        for x in &mut x {
+            *x = x.xor(key);
+        }
+        let mut wide = Wide::zero();
+        for (i, key) in beside.iter().enumerate() {
+            let key = <N as AesInstructions>::V::load(key);
+            for x in &mut x {
+                *x = self.native.encrypt_round(*x, key);
+            }
+            let mut block = N::W::load(&group[16 * i..]).swizzle(self.backwards);
+            if i == 0 {
+                block = block.xor(self.sum);
+            }
+            wide = wide.add(self.native, block, N::W::load(&self.powers[7 - i]));
+        }
+        for key in alone {
+            let key = <N as AesInstructions>::V::load(key);
+            for x in &mut x {
+                *x = self.native.encrypt_round(*x, key);
+            }
+        }
+        let key = <N as AesInstructions>::V::load(last);
+        for x in &mut x {
+            *x = self.native.encrypt_last(*x, key);
+        }
+        self.sum = wide.reduce(self.native);
+        x
+    }
+
     #[inline(always)]
     fn padded(&mut self, bytes: &[u8]) {
         let (blocks, tail) = bytes.as_chunks::<16>();
@@ -174,25 +217,28 @@ impl<const OPEN: bool> AesClmulKernel for Native<'_, OPEN> {
         for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        let counter_block = |counter: u32| {
-            <N as AesInstructions>::V::broadcast_u32([words[0], words[1], words[2], counter.swap_bytes()])
-        };
+        macro_rules! counter_block {
+            ($counter:expr) => {
+                <N as AesInstructions>::V::broadcast_u32([words[0], words[1], words[2], u32::swap_bytes($counter)])
+            };
+        }
         let mut counter = 2u32;
         let (eights, rest) = self.data.as_chunks_mut::<128>();
         // Sealing hashes the eight blocks before; opening those that come, before they are decrypted.
         let mut before: Option<&mut [u8; 128]> = None;
         for eight in eights {
-            let keystream = encrypt_native(
-                native,
-                keys,
-                core::array::from_fn::<_, 8, _>(|i| counter_block(counter.wrapping_add(i as u32))),
-            );
-            counter = counter.wrapping_add(8);
-            if OPEN {
-                hash.group(eight.as_chunks().0);
-            } else if let Some(before) = before.take() {
-                hash.group(before.as_chunks().0);
+            let mut blocks = [<N as AesInstructions>::V::zero(); 8];
+            for (i, block) in blocks.iter_mut().enumerate() {
+                *block = counter_block!(counter.wrapping_add(i as u32));
             }
+            counter = counter.wrapping_add(8);
+            let keystream = if OPEN {
+                hash.group_beside(keys, blocks, eight)
+            } else if let Some(before) = before.take() {
+                hash.group_beside(keys, blocks, before)
+            } else {
+                encrypt_native(native, keys, blocks)
+            };
             for (chunk, keystream) in eight.chunks_exact_mut(16).zip(keystream) {
                 keystream.xor_into(chunk);
             }
@@ -207,30 +253,23 @@ impl<const OPEN: bool> AesClmulKernel for Native<'_, OPEN> {
         let count = rest.len().div_ceil(16);
         let mut keystream = [[0u8; 16]; 8];
         let mask;
+        macro_rules! last {
+            ($n:literal) => {{
+                let mut blocks = [counter_block!(1); $n];
+                for (i, block) in blocks[1..].iter_mut().enumerate() {
+                    *block = counter_block!(counter.wrapping_add(i as u32));
+                }
+                let [m, k @ ..] = encrypt_native(native, keys, blocks);
+                mask = m;
+                for (bytes, k) in keystream.iter_mut().zip(k) {
+                    k.store(bytes);
+                }
+            }};
+        }
         if count < 4 {
-            let [m, k @ ..] = encrypt_native(
-                native,
-                keys,
-                core::array::from_fn::<_, 4, _>(|i| {
-                    counter_block(if i == 0 { 1 } else { counter.wrapping_add(i as u32 - 1) })
-                }),
-            );
-            mask = m;
-            for (bytes, k) in keystream.iter_mut().zip(k) {
-                k.store(bytes);
-            }
+            last!(4);
         } else {
-            let [m, k @ ..] = encrypt_native(
-                native,
-                keys,
-                core::array::from_fn::<_, 9, _>(|i| {
-                    counter_block(if i == 0 { 1 } else { counter.wrapping_add(i as u32 - 1) })
-                }),
-            );
-            mask = m;
-            for (bytes, k) in keystream.iter_mut().zip(k) {
-                k.store(bytes);
-            }
+            last!(9);
         }
         let mut blocks = [[0u8; 16]; 8];
         let flat = blocks.as_flattened_mut();

@@ -114,18 +114,28 @@ impl<V: Vector> Lanes<V> {
         let zero = V::zero();
         let [a, b, c, d, e] = sums;
         let h = carry([a, zero, b, zero, c, zero, d, zero, e, zero]);
-        Self { h, pairs: power.pairs.map(V::splat_u32) }
+        let mut pairs = [zero; 18];
+        for (pair, word) in pairs.iter_mut().zip(power.pairs) {
+            *pair = V::splat_u32(word);
+        }
+        Self { h, pairs }
     }
 
     /// Multiplies, and adds one step's blocks.
     #[inline(always)]
     pub(crate) fn step(&mut self, chunk: &[u8]) {
         let m = message::<V>(chunk);
-        let product: [V; 10] = core::array::from_fn(|k| {
-            let term = |j: usize| self.h[j].dot_i16(self.pairs[k + 8 - 2 * j]);
-            let sum = term(0).add_u32(term(1)).add_u32(term(2).add_u32(term(3))).add_u32(term(4));
-            if k % 2 == 0 { sum.add_u32(m[k / 2]) } else { sum }
-        });
+        let mut product = [V::zero(); 10];
+        // Loops and macros, not closures: natively a closure is compiled without the caller's instructions.
+        for (k, product) in product.iter_mut().enumerate() {
+            macro_rules! term {
+                ($j:literal) => {
+                    self.h[$j].dot_i16(self.pairs[k + 8 - 2 * $j])
+                };
+            }
+            let sum = term!(0).add_u32(term!(1)).add_u32(term!(2).add_u32(term!(3))).add_u32(term!(4));
+            *product = if k % 2 == 0 { sum.add_u32(m[k / 2]) } else { sum };
+        }
         self.h = carry(product);
     }
 
@@ -157,8 +167,9 @@ pub(crate) fn absorb<V: Vector>(
 /// The blocks of one step in limbs of 26 bits, bit 128 set: element e of lane l has block e LANES + l.
 #[inline(always)]
 fn message<V: Vector>(chunk: &[u8]) -> [V; 5] {
-    let row = |i: usize| V::load(&chunk[i * V::BYTES..]);
-    let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+    let chunk = &chunk[..4 * V::BYTES];
+    let (a, b) = (V::load(chunk), V::load(&chunk[V::BYTES..]));
+    let (c, d) = (V::load(&chunk[2 * V::BYTES..]), V::load(&chunk[3 * V::BYTES..]));
     let (ab0, ab1) = (a.interleave_lo_u32(b), a.interleave_hi_u32(b));
     let (cd0, cd1) = (c.interleave_lo_u32(d), c.interleave_hi_u32(d));
     let (w0, w1) = (ab0.interleave_lo_u64(cd0), ab0.interleave_hi_u64(cd0));
@@ -189,11 +200,12 @@ fn carry<V: Vector>(p: [V; 10]) -> [V; 5] {
     e2 = e2.and(mask).add_u32(o1.shr_i32::<13>());
     e3 = e3.and(mask).add_u32(o2.shr_i32::<13>());
     e4 = e4.and(mask).add_u32(o3.shr_i32::<13>());
-    let join = |e: V, o: V| {
-        let odd = o.and(mask).add_u32(e.shr_i32::<13>());
-        odd.shl_u32::<16>().or(e.and(mask))
-    };
-    [join(e0, o0), join(e1, o1), join(e2, o2), join(e3, o3), join(e4, o4)]
+    macro_rules! join {
+        ($e:ident, $o:ident) => {
+            $o.and(mask).add_u32($e.shr_i32::<13>()).shl_u32::<16>().or($e.and(mask))
+        };
+    }
+    [join!(e0, o0), join!(e1, o1), join!(e2, o2), join!(e3, o3), join!(e4, o4)]
 }
 
 /// Joins the elements by Horner's rule: the one with the oldest block first, a multiplication by r after each.
