@@ -105,7 +105,6 @@ pub trait AsyncUdpSocket: Send + Sync + Debug + 'static {
 }
 
 /// The runtime of the platform: `NativeRuntime`, `WasiRuntime`, or `None` where this crate has no driver.
-#[expect(clippy::unnecessary_wraps, reason = "`None` on platforms without a driver")]
 pub fn default_runtime() -> Option<Arc<dyn Runtime>> {
     #[cfg(not(target_family = "wasm"))]
     return Some(Arc::new(crate::driver::NativeRuntime));

@@ -146,8 +146,7 @@ impl SendStream {
     pub fn stopped(
         &self,
     ) -> impl Future<Output = Result<Option<VarInt>, StoppedError>> + Send + Sync + 'static + use<> {
-        let wait = Stopped { conn: self.conn.clone(), id: self.id, early: self.early, ticket: None };
-        async move { wait.await }
+        Stopped { conn: self.conn.clone(), id: self.id, early: self.early, ticket: None }
     }
 
     /// The stream's number.

@@ -33,7 +33,7 @@ fn memory() -> usize {
     #[cfg(target_os = "linux")]
     {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        return pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096;
+        pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
     }
     #[cfg(not(any(target_arch = "wasm32", target_os = "linux")))]
     0

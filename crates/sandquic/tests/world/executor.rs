@@ -74,7 +74,7 @@ impl Tasks {
         let main_waker = self.waker(MAIN);
         main_waker.wake_by_ref();
         for _ in 0..MAX_POLLS {
-            let Some(id) = self.ready.lock().unwrap().pop_front() else { return None };
+            let id = self.ready.lock().unwrap().pop_front()?;
             self.polls.fetch_add(1, Ordering::Relaxed);
             if id == MAIN {
                 main_waker.queued.store(false, Ordering::Relaxed);
