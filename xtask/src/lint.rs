@@ -75,14 +75,14 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
 
     // The release profile, as everything native: build scripts and procedural macros are built once.
     let clippy = tools::component(workspace, "clippy", "clippy")
-        .and_then(|()| build::native(workspace, "clippy --quiet --release"))
+        .and_then(|()| build::native(workspace, "clippy --quiet --keep-going --release"))
         .map(|cargo| cargo.words("--all-targets -- -D warnings"));
     check("clippy, native", clippy, "mend what is named above, or allow it in place with a reason");
 
     let wasm = |features: &str| {
         let mut cargo = toolchain
             .cargo(workspace)
-            .words("clippy --quiet --release --target wasm32-wasip2")
+            .words("clippy --quiet --keep-going --release --target wasm32-wasip2")
             .env("CARGO_TARGET_DIR", workspace.target("wasm-lint"))
             .env("RUSTFLAGS", guests::SIMD128)
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
