@@ -77,6 +77,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
 }
 
 /// What the server waits for.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 enum Event {
     Incoming(Option<Incoming>),
     Ended(Option<Result<(), Error>>),

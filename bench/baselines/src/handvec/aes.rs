@@ -204,7 +204,7 @@ fn next_row<const K: u32>(v: V) -> V {
 /// The byte two rows and 2 `K` columns further.
 #[inline(always)]
 fn next_row_but_one<const K: u32>(v: V) -> V {
-    if K % 2 == 0 { v.rotate_16() } else { swap_halves_of_bytes(v.rotate_16()) }
+    if K.is_multiple_of(2) { v.rotate_16() } else { swap_halves_of_bytes(v.rotate_16()) }
 }
 
 #[inline(always)]

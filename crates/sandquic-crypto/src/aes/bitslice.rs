@@ -103,7 +103,7 @@ pub(crate) fn next_row<V: Vector, const K: usize>(x: V, masks: &Masks<V>) -> V {
 /// Two rows on and 2K columns on.
 #[inline(always)]
 pub(crate) fn two_rows<V: Vector, const K: usize>(x: V) -> V {
-    if K % 2 == 0 { x.shuffle_u32::<2, 3, 0, 1>() } else { x.shuffle_u32::<3, 2, 1, 0>() }
+    if K.is_multiple_of(2) { x.shuffle_u32::<2, 3, 0, 1>() } else { x.shuffle_u32::<3, 2, 1, 0>() }
 }
 
 #[inline(always)]

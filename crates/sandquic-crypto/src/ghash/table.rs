@@ -111,6 +111,7 @@ impl<V: Vector> Constants<V> {
 
 /// The sum of G blocks, each times the power of H whose table is at its place.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "one row of every table at a time")]
 fn multiply<V: Vector, const G: usize>(tables: [&Table; G], blocks: [V; G], c: &Constants<V>) -> V {
     let mask = V::splat_u8(15);
     let high = blocks.map(|block| block.shr_u32::<4>().and(mask));
