@@ -91,7 +91,7 @@ pub use crate::send_stream::{SendStream, StoppedError, WriteError};
 pub mod crypto {
     pub use quinn_proto::crypto::*;
 
-    /// The TLS session on [`rustls::quic`], for every rustls provider that has QUIC keys.
+    /// The TLS session on `rustls::quic`, for every rustls provider that has QUIC keys.
     pub mod rustls {
         pub use crate::session::{
             HandshakeData, NoInitialCipherSuite, QuicClientConfig, QuicServerConfig, TlsSession,
