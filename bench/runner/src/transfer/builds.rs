@@ -1,13 +1,13 @@
 //! The builds and ciphers that are compared, and how each build's receiver is started.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::Context;
+use crate::{Context, Error};
 
 /// A build of the receiver: kernels, target features and surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
@@ -29,10 +29,26 @@ pub enum Build {
     #[value(name = "wasm-autovec64")]
     #[serde(rename = "wasm-autovec64")]
     WasmAutovec64,
-    /// The product in the sandbox.
+    /// The paper's two kernels with scalar MACs, made again, with simd128.
+    #[value(name = "wasm-handvec")]
+    #[serde(rename = "wasm-handvec")]
+    WasmHandvec,
+    /// The product in the sandbox, with simd128 alone.
     #[value(name = "wasm-sandquic")]
     #[serde(rename = "wasm-sandquic")]
     WasmSandquic,
+    /// The product in the sandbox, with relaxed-simd and wide-arithmetic too.
+    #[value(name = "wasm-sandquic-wide")]
+    #[serde(rename = "wasm-sandquic-wide")]
+    WasmSandquicWide,
+    /// The code of wasm-handvec outside the sandbox, with 128-bit vectors; one datagram a system call.
+    #[value(name = "native-handvec")]
+    #[serde(rename = "native-handvec")]
+    NativeHandvec,
+    /// The product outside the sandbox with 128-bit vectors alone; one datagram a system call.
+    #[value(name = "native-port")]
+    #[serde(rename = "native-port")]
+    NativePort,
     /// The product outside the sandbox, with the processor's instructions and the kernel's offloads (GSO, GRO).
     #[value(name = "native-opt")]
     #[serde(rename = "native-opt")]
@@ -56,9 +72,36 @@ impl Build {
             Self::WasmBase64 => Some(("@bench-client", &["--ciphers", "rustcrypto"])),
             Self::WasmAutovec => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto-old"])),
             Self::WasmAutovec64 => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto"])),
+            Self::WasmHandvec => Some(("@bench-client-simd128", &["--ciphers", "handvec"])),
             Self::WasmSandquic => Some(("@transfer-client", &[])),
-            Self::NativeOpt | Self::NativeQuinn => None,
+            Self::WasmSandquicWide => Some(("@transfer-client-wide", &[])),
+            Self::NativeHandvec | Self::NativePort | Self::NativeOpt | Self::NativeQuinn => None,
         }
+    }
+
+    /// The program of a receiver outside the sandbox.
+    fn native_program(self, context: &Context) -> PathBuf {
+        match self {
+            Self::NativeHandvec | Self::NativePort => {
+                context.peer.with_file_name(format!("sandquic-peer-128{}", std::env::consts::EXE_SUFFIX))
+            }
+            _ => context.peer.clone(),
+        }
+    }
+
+    /// Whether what the build needs beside the `sandquic` command is there.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with what is missing and how to get it.
+    pub(super) fn check(self, context: &Context) -> Result<(), Error> {
+        let program = self.native_program(context);
+        if self.is_sandboxed() || program == context.peer || program.is_file() {
+            return Ok(());
+        }
+        Err(Error::failed(format!(
+            "build {self} needs {}, which `cargo xtask build` makes; choose others with --build",
+            program.display()
+        )))
     }
 
     /// The command that receives, up to the flags that all clients share, and the path under which it finds the
@@ -74,9 +117,13 @@ impl Build {
                 (command, "/bench".into())
             }
             None => {
-                let mut command = Command::new(&context.peer);
-                let role = if self == Self::NativeOpt { "sandquic-client" } else { "client" };
-                command.args(["bench-peer", role]);
+                let mut command = Command::new(self.native_program(context));
+                command.args(match self {
+                    Self::NativeHandvec => &["--no-offloads", "--ciphers", "handvec"][..],
+                    Self::NativePort => &["--no-offloads"],
+                    Self::NativeOpt => &["bench-peer", "sandquic-client"],
+                    _ => &["bench-peer", "client"],
+                });
                 (command, directory.to_string_lossy().into_owned())
             }
         }
@@ -156,6 +203,14 @@ mod tests {
             ]
         );
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("s"), "/bench"));
+        let context = Context { peer: "/b/p".into(), ..context };
+        for build in [Build::NativeHandvec, Build::NativePort] {
+            let (command, _) = build.receiver(&context, Path::new("/d"));
+            let name = Path::new(command.get_program()).file_stem();
+            assert_eq!(name.unwrap(), "sandquic-peer-128");
+            assert!(build.check(&context).unwrap_err().to_string().contains("cargo xtask build"));
+        }
+        let context = Context { peer: "p".into(), ..context };
         let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"));
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("p"), "/d"));
     }

@@ -106,6 +106,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     let output = args.json.as_deref().map(open_output).transpose()?;
 
     let builds = chosen(&args.build);
+    builds.iter().try_for_each(|build| build.check(context))?;
     let ciphers = chosen(&args.cipher);
     let cpus = if args.no_pin { None } else { split_cpus() };
     let setup = Setup::collect(&args, cpus.as_ref());
