@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr)]
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
 
 use clap::Parser;
 use sandquic_bench::{Context, Error, peer, transfer};
@@ -44,8 +44,15 @@ fn run(line: CommandLine) -> Result<(), Error> {
         Command::Transfer(args) => {
             let peer = std::env::current_exe()
                 .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
-            let engine = format!("that of {}", line.sandquic.display());
+            let engine = engine(&line.sandquic).unwrap_or_else(|| "unknown".into());
             transfer::run(args, &Context { sandquic: line.sandquic, peer, engine })
         }
     }
+}
+
+/// The engine that a `sandquic` program says it holds; `None` if it cannot be asked.
+fn engine(sandquic: &Path) -> Option<String> {
+    let output = process::Command::new(sandquic).args(["info", "--json", "-"]).output().ok()?;
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+    info.get("engine")?.as_str().map(str::to_owned)
 }
