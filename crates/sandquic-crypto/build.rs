@@ -1,9 +1,27 @@
-//! Tells the crate about `-C target-feature=+wide-arithmetic`, which the compiler does not report as a `cfg` while
-//! the feature is unstable there.
+//! Refuses values of the crate's `cfg`s that mean nothing, which the compiler would pass over in silence, and tells the
+//! crate about `-C target-feature=+wide-arithmetic`, which the compiler does not report as a `cfg` while the feature is
+//! unstable there.
 
 use std::env;
 
+const FORCED: [(&str, &[&str]); 3] = [
+    ("sandquic_backend", &["soft", "portable", "simd128", "sse2", "avx2", "neon"]),
+    ("sandquic_aes", &["soft", "native"]),
+    ("sandquic_clmul", &["soft", "native"]),
+];
+
 fn main() {
+    for (name, known) in FORCED {
+        let variable = format!("CARGO_CFG_{}", name.to_uppercase());
+        println!("cargo::rerun-if-env-changed={variable}");
+        if let Ok(value) = env::var(variable)
+            && !known.contains(&value.as_str())
+        {
+            println!(
+                "cargo::error={name}=\"{value}\" is not one of {known:?}; give one of them, once, or no --cfg {name}"
+            );
+        }
+    }
     println!("cargo::rustc-check-cfg=cfg(sandquic_wide_arithmetic)");
     println!("cargo::rerun-if-env-changed=CARGO_ENCODED_RUSTFLAGS");
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();

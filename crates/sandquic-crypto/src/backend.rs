@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | wasm32 | at compile time: `simd128` if the target feature is on, else `soft` | `simd128`, `soft`, `portable` |
 //! | x86, x86_64 | at run time with feature `std`, else by target features: `avx2`, else `sse2` (with `pshufb` where SSSE3 is there), else `soft` | `avx2`, `sse2`, `soft`, `portable` |
-//! | aarch64 | `neon` | `neon`, `soft`, `portable` |
+//! | aarch64 | `neon`, on big-endian and soft-float targets `soft` | `neon`, `soft`, `portable` |
 //! | others | `soft` | `soft`, `portable` |
 //!
 //! `soft` is scalar code; `portable` runs the vector algorithms on a vector type in plain Rust, which is
@@ -17,6 +17,14 @@ compile_error!(
 );
 #[cfg(all(sandquic_backend = "sse2", not(any(target_arch = "x86", target_arch = "x86_64"))))]
 compile_error!("sandquic_backend=\"sse2\" needs an x86 target; force another backend");
+#[cfg(all(
+    sandquic_backend = "sse2",
+    any(target_arch = "x86", target_arch = "x86_64"),
+    not(target_feature = "sse2")
+))]
+compile_error!(
+    "sandquic_backend=\"sse2\" needs `-C target-feature=+sse2`; without forcing, SSE2 is found at run time"
+);
 #[cfg(all(sandquic_backend = "avx2", not(any(target_arch = "x86", target_arch = "x86_64"))))]
 compile_error!("sandquic_backend=\"avx2\" needs an x86 target; force another backend");
 #[cfg(all(
@@ -27,14 +35,19 @@ compile_error!("sandquic_backend=\"avx2\" needs an x86 target; force another bac
 compile_error!(
     "sandquic_backend=\"avx2\" needs `-C target-feature=+avx2`; without forcing, AVX2 is found at run time"
 );
-#[cfg(all(sandquic_backend = "neon", not(all(target_arch = "aarch64", target_endian = "little"))))]
-compile_error!("sandquic_backend=\"neon\" needs a little-endian aarch64 target; force another backend");
+#[cfg(all(
+    sandquic_backend = "neon",
+    not(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))
+))]
+compile_error!(
+    "sandquic_backend=\"neon\" needs a little-endian aarch64 target with NEON; force another backend"
+);
 #[cfg(all(
     sandquic_aes = "native",
     not(any(
         target_arch = "x86",
         target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
+        all(target_arch = "aarch64", target_endian = "little", target_feature = "neon")
     ))
 ))]
 compile_error!(
@@ -45,7 +58,7 @@ compile_error!(
     not(any(
         target_arch = "x86",
         target_arch = "x86_64",
-        all(target_arch = "aarch64", target_endian = "little")
+        all(target_arch = "aarch64", target_endian = "little", target_feature = "neon")
     ))
 ))]
 compile_error!(
@@ -91,7 +104,7 @@ cfg_select! {
     }
     any(
         all(target_arch = "wasm32", target_feature = "simd128"),
-        all(target_arch = "aarch64", target_endian = "little"),
+        all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"),
     ) => {
         mod fixed;
         use fixed as chosen;

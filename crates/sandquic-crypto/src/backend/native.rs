@@ -14,7 +14,7 @@ cfg_select! {
             clmul.run(kernel)
         }
     }
-    all(target_arch = "aarch64", target_endian = "little") => {
+    all(target_arch = "aarch64", target_endian = "little", target_feature = "neon") => {
         use crate::simd::aarch64::{Aes, Clmul};
 
         #[inline(always)]

@@ -1,4 +1,4 @@
-//! AArch64: NEON, which every such processor has, and the instructions for AES and 64-bit polynomials.
+//! AArch64: NEON, which all but its soft-float targets enable, and the instructions for AES and 64-bit polynomials.
 
 use core::arch::aarch64::*;
 use core::mem::transmute;
@@ -13,7 +13,7 @@ pub(crate) struct V128(uint8x16_t);
 /// Intrinsics of NEON between conversions of the vector to the element type and back.
 macro_rules! neon {
     ($e:expr) => {
-        // SAFETY: NEON is part of the target's baseline.
+        // SAFETY: this module is compiled only where the build enables NEON.
         unsafe { $e }
     };
 }
@@ -50,13 +50,13 @@ impl Vector for V128 {
     #[inline(always)]
     fn load(bytes: &[u8]) -> Self {
         let bytes = &bytes[..16];
-        // SAFETY: the slice holds 16 bytes; NEON is part of the baseline.
+        // SAFETY: the slice holds 16 bytes; for the instruction see `neon`.
         Self(unsafe { vld1q_u8(bytes.as_ptr()) })
     }
     #[inline(always)]
     fn store(self, bytes: &mut [u8]) {
         let bytes = &mut bytes[..16];
-        // SAFETY: the slice holds 16 writable bytes; NEON is part of the baseline.
+        // SAFETY: the slice holds 16 writable bytes; for the instruction see `neon`.
         unsafe { vst1q_u8(bytes.as_mut_ptr(), self.0) }
     }
     #[inline(always)]

@@ -15,13 +15,13 @@ pub(crate) mod wasm32;
 #[allow(dead_code, reason = "a build uses some of the backends, and features take away the users of others")]
 pub(crate) mod x86;
 
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))]
 pub(crate) mod aarch64;
 
 #[cfg(not(any(
     target_arch = "x86",
     target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
+    all(target_arch = "aarch64", target_endian = "little", target_feature = "neon")
 )))]
 pub(crate) mod none;
 
@@ -159,7 +159,8 @@ pub(crate) trait Vector: Copy + 'static {
     ///
     /// On Wasm, LLVM turns a swizzle with known indices back into `i8x16.shuffle` with a zero operand,
     /// which Cranelift compiles to four instructions or to a slow one instead of `pshufb`. Call it once per
-    /// call of a kernel, outside the loop: each call is a store and a load. Elsewhere it is `broadcast`.
+    /// call of a kernel, outside the loop: each call is a store and a load. On x86, LLVM would move a permutation
+    /// with known indices from a sum to both its terms. Elsewhere it is `broadcast`.
     #[inline(always)]
     fn opaque(bytes: &[u8; 16]) -> Self {
         Self::broadcast(bytes)

@@ -209,7 +209,7 @@ fn definitions_hold() {
 #[cfg(any(
     target_arch = "x86",
     target_arch = "x86_64",
-    all(target_arch = "aarch64", target_endian = "little")
+    all(target_arch = "aarch64", target_endian = "little", target_feature = "neon")
 ))]
 mod native {
     use super::super::{AesClmulKernel, AesInstructions, ClmulInstructions, Vector};

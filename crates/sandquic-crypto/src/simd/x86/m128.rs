@@ -82,7 +82,6 @@ impl<const SSSE3: bool> Vector for M128<SSSE3> {
         self.store(&mut bytes);
         bytes
     }
-    /// Known indices would tempt LLVM to move the permutation of a sum (xor) to both its terms.
     #[inline(always)]
     fn opaque(bytes: &[u8; 16]) -> Self {
         Self::broadcast(core::hint::black_box(bytes))

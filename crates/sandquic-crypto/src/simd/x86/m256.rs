@@ -17,7 +17,7 @@ pub(super) struct M256(pub(super) __m256i);
 macro_rules! intrinsics {
     ($e:expr) => {
         // SAFETY: the type is private to the module `x86`, which hands it out only inside functions that
-        // enable AVX2, after a check that they are there.
+        // enable AVX2, after a check that it is there.
         unsafe { $e }
     };
 }
@@ -82,7 +82,6 @@ impl Vector for M256 {
         // SAFETY: both types are 32 bytes without padding or invalid values.
         unsafe { transmute::<__m256i, [[u8; 16]; 2]>(self.0)[index] }
     }
-    /// Known indices would tempt LLVM to move the permutation of a sum (xor) to both its terms.
     #[inline(always)]
     fn opaque(bytes: &[u8; 16]) -> Self {
         Self::broadcast(core::hint::black_box(bytes))
