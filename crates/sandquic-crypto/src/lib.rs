@@ -7,7 +7,6 @@ mod backend;
 mod simd;
 mod stream;
 mod tag;
-#[cfg(feature = "zeroize")]
 mod wipe;
 
 pub mod aes;

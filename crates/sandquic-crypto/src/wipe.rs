@@ -1,9 +1,14 @@
-//! Overwriting of large secrets.
+//! Overwriting of secrets.
 
-/// Fills with zeros and keeps the compiler from leaving that out. The crate `zeroize` writes single volatile bytes, which
-/// for the kilobytes of an expanded key costs as much as a packet.
+/// With feature `zeroize`, fills with zeros and keeps the compiler from leaving that out; else does nothing. The crate
+/// `zeroize` writes single volatile bytes, which for the kilobytes of an expanded key costs as much as a packet.
 #[inline(always)]
 pub(crate) fn wipe<T: Default + Copy>(secret: &mut [T]) {
-    secret.fill(T::default());
-    zeroize::optimization_barrier(secret);
+    #[cfg(feature = "zeroize")]
+    {
+        secret.fill(T::default());
+        zeroize::optimization_barrier(secret);
+    }
+    #[cfg(not(feature = "zeroize"))]
+    let _ = secret;
 }

@@ -43,7 +43,7 @@ impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunc
     }
 }
 
-impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> Pass
+impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> Pass<V>
     for Blocks<V, DOUBLE_ROUNDS, WIDE, ROTATION>
 {
     #[inline(always)]
@@ -51,29 +51,23 @@ impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8
         Self(Wide::new::<WIDE>(input))
     }
     #[inline(always)]
-    fn xor(&self, out: &mut [u8]) {
-        self.0.xor(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
-    }
-    #[inline(always)]
-    fn write(&self, out: &mut [u8]) {
-        self.0.write(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
-    }
-    #[inline(always)]
     fn advance(&mut self) {
         self.0.advance::<WIDE>();
     }
     #[inline(always)]
-    fn xor_two(&self, next: &Self, out: &mut [u8]) {
-        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
-        let (first, second) = out.split_at_mut(256 * V::LANES);
-        self.0.xor(&x, first);
-        next.0.xor(&y, second);
+    fn rounds(&self) -> [V; 16] {
+        self.0.rounds::<DOUBLE_ROUNDS>()
     }
     #[inline(always)]
-    fn write_two(&self, next: &Self, out: &mut [u8]) {
-        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
-        let (first, second) = out.split_at_mut(256 * V::LANES);
-        self.0.write(&x, first);
-        next.0.write(&y, second);
+    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2] {
+        self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0)
+    }
+    #[inline(always)]
+    fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]) {
+        if WRITE {
+            self.0.write(x, out);
+        } else {
+            self.0.xor(x, out);
+        }
     }
 }

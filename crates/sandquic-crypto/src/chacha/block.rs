@@ -1,7 +1,8 @@
-//! The block function of ChaCha: one block in scalar code, four blocks a 128-bit lane in vectors.
+//! The block function of ChaCha: one block in scalar code, in vectors one or two blocks as rows and four
+//! blocks a 128-bit lane.
 
 use crate::simd::{ROTATE_8, ROTATE_16, Vector};
-use crate::stream::each_row;
+use crate::stream::{each_of_four, each_row};
 
 /// "expand 32-byte k", RFC 8439 section 2.3.
 pub(crate) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -164,34 +165,14 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
     /// what a processor looks ahead.
     #[inline(always)]
     fn quarter_rounds(&self, x: &mut [V; 16], b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
-        macro_rules! each {
-            ($i:ident => $e:expr) => {{
-                {
-                    let $i = 0;
-                    $e;
-                }
-                {
-                    let $i = 1;
-                    $e;
-                }
-                {
-                    let $i = 2;
-                    $e;
-                }
-                {
-                    let $i = 3;
-                    $e;
-                }
-            }};
-        }
-        each!(i => x[i] = x[i].add_u32(x[b[i]]));
-        each!(i => x[d[i]] = self.rotl16(x[d[i]].xor(x[i])));
-        each!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
-        each!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<12>());
-        each!(i => x[i] = x[i].add_u32(x[b[i]]));
-        each!(i => x[d[i]] = self.rotl8(x[d[i]].xor(x[i])));
-        each!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
-        each!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<7>());
+        each_of_four!(i => x[i] = x[i].add_u32(x[b[i]]));
+        each_of_four!(i => x[d[i]] = self.rotl16(x[d[i]].xor(x[i])));
+        each_of_four!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
+        each_of_four!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<12>());
+        each_of_four!(i => x[i] = x[i].add_u32(x[b[i]]));
+        each_of_four!(i => x[d[i]] = self.rotl8(x[d[i]].xor(x[i])));
+        each_of_four!(i => x[c[i]] = x[c[i]].add_u32(x[d[i]]));
+        each_of_four!(i => x[b[i]] = x[b[i]].xor(x[c[i]]).rotl_u32::<7>());
     }
 
     /// A column round and a diagonal round, begun with `input`. A caller can do other work between two.

@@ -32,6 +32,7 @@ use cipher::consts::{U8, U12, U16, U24, U32};
 use cipher::{Iv, Key as CipherKey, KeyIvInit};
 
 use crate::stream::{self, BLOCK, Keystream, Stream, impl_stream_cipher, to_words};
+use crate::wipe::wipe;
 
 mod apply;
 pub(crate) mod block;
@@ -172,8 +173,7 @@ impl<R: Rounds, V: Variant> Keystream for Core<R, V> {
 #[cfg(feature = "zeroize")]
 impl<R, V> Drop for Core<R, V> {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.state.zeroize();
+        wipe(&mut self.state);
     }
 }
 
@@ -231,12 +231,10 @@ impl<R: Rounds> KeyIvInit for XChaCha<R> {
     fn new(key: &Key, nonce: &XNonce) -> Self {
         let mut input = Array::default();
         input.copy_from_slice(&nonce[..16]);
-        #[cfg_attr(not(feature = "zeroize"), allow(unused_mut, reason = "wiped with zeroize"))]
         let mut subkey = hchacha::<R>(key, &input);
         let [n2, n3] = to_words(&nonce[16..]);
         let state = block::state(&subkey.0, [0, 0, n2, n3]);
-        #[cfg(feature = "zeroize")]
-        zeroize::Zeroize::zeroize(&mut subkey.0);
+        wipe(&mut subkey.0);
         Self(Stream::new(Core { state, variant: PhantomData }))
     }
 }
@@ -250,9 +248,10 @@ impl<R: Rounds> fmt::Debug for XChaCha<R> {
 /// HChaCha (draft-irtf-cfrg-xchacha-03 section 2.2): a key of 32 bytes from a key and 16 bytes of input.
 #[must_use]
 pub fn hchacha<R: Rounds>(key: &Key, input: &Array<u8, U16>) -> Key {
-    let x = R::permute(&block::state(&key.0, to_words(input)));
+    let mut x = R::permute(&block::state(&key.0, to_words(input)));
     let mut out = Key::default();
     out[..16].copy_from_slice(&x[..16]);
     out[16..].copy_from_slice(&x[48..]);
+    wipe(&mut x);
     out
 }

@@ -4,6 +4,7 @@ use core::convert::Infallible;
 use core::fmt;
 
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
+use subtle::ConstantTimeEq;
 
 use super::block::{self, State};
 use super::sealed::Rounds;
@@ -113,6 +114,12 @@ impl<R: Rounds> Generator<R> {
         self.set_word_pos(pos);
     }
 
+    /// Without a branch on the seeds, which are secret.
+    fn equals(&self, other: &Self) -> bool {
+        let same_seed_and_stream = bool::from(self.state.ct_eq(&other.state));
+        same_seed_and_stream && self.word_pos() == other.word_pos()
+    }
+
     fn seed(&self) -> [u8; 32] {
         let mut seed = [0; 32];
         for (chunk, word) in seed.chunks_exact_mut(4).zip(&self.state[4..12]) {
@@ -125,9 +132,8 @@ impl<R: Rounds> Generator<R> {
 #[cfg(feature = "zeroize")]
 impl<R> Drop for Generator<R> {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.state.zeroize();
-        self.buffer.zeroize();
+        crate::wipe::wipe(&mut self.state);
+        crate::wipe::wipe(&mut self.buffer);
     }
 }
 
@@ -195,12 +201,10 @@ macro_rules! generators {
 
         impl TryCryptoRng for $name {}
 
-        /// Equal generators go on with the same output.
+        /// Equal generators go on with the same output. Seeds are compared in constant time.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
-                self.get_seed() == other.get_seed()
-                    && self.get_stream() == other.get_stream()
-                    && self.get_word_pos() == other.get_word_pos()
+                self.0.equals(&other.0)
             }
         }
         impl Eq for $name {}

@@ -1,7 +1,7 @@
 //! The block function of Salsa20: one block in scalar code, four blocks a 128-bit lane in vectors.
 
 use crate::simd::Vector;
-use crate::stream::{BlockFunction, Pass, each_row, to_bytes};
+use crate::stream::{BlockFunction, Pass, each_of_four, each_row, to_bytes};
 
 /// "expand 32-byte k".
 pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -74,30 +74,10 @@ impl<V: Vector> Wide<V> {
     /// what a processor looks ahead.
     #[inline(always)]
     fn quarter_rounds(x: &mut [V; 16], a: [usize; 4], b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
-        macro_rules! each {
-            ($i:ident => $e:expr) => {{
-                {
-                    let $i = 0;
-                    $e;
-                }
-                {
-                    let $i = 1;
-                    $e;
-                }
-                {
-                    let $i = 2;
-                    $e;
-                }
-                {
-                    let $i = 3;
-                    $e;
-                }
-            }};
-        }
-        each!(i => x[b[i]] = x[b[i]].xor(x[a[i]].add_u32(x[d[i]]).rotl_u32::<7>()));
-        each!(i => x[c[i]] = x[c[i]].xor(x[b[i]].add_u32(x[a[i]]).rotl_u32::<9>()));
-        each!(i => x[d[i]] = x[d[i]].xor(x[c[i]].add_u32(x[b[i]]).rotl_u32::<13>()));
-        each!(i => x[a[i]] = x[a[i]].xor(x[d[i]].add_u32(x[c[i]]).rotl_u32::<18>()));
+        each_of_four!(i => x[b[i]] = x[b[i]].xor(x[a[i]].add_u32(x[d[i]]).rotl_u32::<7>()));
+        each_of_four!(i => x[c[i]] = x[c[i]].xor(x[b[i]].add_u32(x[a[i]]).rotl_u32::<9>()));
+        each_of_four!(i => x[d[i]] = x[d[i]].xor(x[c[i]].add_u32(x[b[i]]).rotl_u32::<13>()));
+        each_of_four!(i => x[a[i]] = x[a[i]].xor(x[d[i]].add_u32(x[c[i]]).rotl_u32::<18>()));
     }
 
     #[inline(always)]
@@ -189,35 +169,29 @@ impl<const DOUBLE_ROUNDS: usize> BlockFunction for Function<DOUBLE_ROUNDS> {
     }
 }
 
-impl<V: Vector, const DOUBLE_ROUNDS: usize> Pass for Blocks<V, DOUBLE_ROUNDS> {
+impl<V: Vector, const DOUBLE_ROUNDS: usize> Pass<V> for Blocks<V, DOUBLE_ROUNDS> {
     #[inline(always)]
     fn new(input: &[u32; 16]) -> Self {
         Self(Wide::new(input))
-    }
-    #[inline(always)]
-    fn xor(&self, out: &mut [u8]) {
-        self.0.xor(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
-    }
-    #[inline(always)]
-    fn write(&self, out: &mut [u8]) {
-        self.0.write(&self.0.rounds::<DOUBLE_ROUNDS>(), out);
     }
     #[inline(always)]
     fn advance(&mut self) {
         self.0.count(V::splat_u32(4 * V::LANES as u32));
     }
     #[inline(always)]
-    fn xor_two(&self, next: &Self, out: &mut [u8]) {
-        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
-        let (first, second) = out.split_at_mut(256 * V::LANES);
-        self.0.xor(&x, first);
-        next.0.xor(&y, second);
+    fn rounds(&self) -> [V; 16] {
+        self.0.rounds::<DOUBLE_ROUNDS>()
     }
     #[inline(always)]
-    fn write_two(&self, next: &Self, out: &mut [u8]) {
-        let [x, y] = self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0);
-        let (first, second) = out.split_at_mut(256 * V::LANES);
-        self.0.write(&x, first);
-        next.0.write(&y, second);
+    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2] {
+        self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0)
+    }
+    #[inline(always)]
+    fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]) {
+        if WRITE {
+            self.0.write(x, out);
+        } else {
+            self.0.xor(x, out);
+        }
     }
 }

@@ -28,6 +28,7 @@ use cipher::array::Array;
 use cipher::consts::{U8, U16, U24, U32};
 
 use crate::stream::{self, BLOCK, Keystream, Stream, impl_stream_cipher, to_words};
+use crate::wipe::wipe;
 
 mod block;
 
@@ -102,8 +103,7 @@ impl<R: Rounds> Keystream for Core<R> {
 #[cfg(feature = "zeroize")]
 impl<R> Drop for Core<R> {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.state.zeroize();
+        wipe(&mut self.state);
     }
 }
 
@@ -151,11 +151,9 @@ impl<R: Rounds> KeyIvInit for XSalsa<R> {
     fn new(key: &Key, nonce: &XNonce) -> Self {
         let mut input = Array::default();
         input.copy_from_slice(&nonce[..16]);
-        #[cfg_attr(not(feature = "zeroize"), allow(unused_mut, reason = "wiped with zeroize"))]
         let mut subkey = hsalsa::<R>(key, &input);
         let core = Core::new(&subkey.0, &nonce[16..]);
-        #[cfg(feature = "zeroize")]
-        zeroize::Zeroize::zeroize(&mut subkey.0);
+        wipe(&mut subkey.0);
         Self(Stream::new(core))
     }
 }
@@ -169,10 +167,11 @@ impl<R: Rounds> fmt::Debug for XSalsa<R> {
 /// HSalsa20 ("Extending the Salsa20 nonce", section 2): a key of 32 bytes from a key and 16 bytes of input.
 #[must_use]
 pub fn hsalsa<R: Rounds>(key: &Key, input: &Array<u8, U16>) -> Key {
-    let x = R::permute(&block::state(&key.0, to_words(input)));
+    let mut x = R::permute(&block::state(&key.0, to_words(input)));
     let mut out = Key::default();
     for (chunk, i) in out.chunks_exact_mut(4).zip([0, 5, 10, 15, 6, 7, 8, 9]) {
         chunk.copy_from_slice(&x[4 * i..4 * i + 4]);
     }
+    wipe(&mut x);
     out
 }

@@ -7,7 +7,7 @@ use crate::simd::{Kernel, Vector};
 /// The block function of a stream cipher over 16 words of input, one of which or two count the blocks.
 pub(crate) trait BlockFunction {
     /// Several blocks at once.
-    type Pass<V: Vector>: Pass;
+    type Pass<V: Vector>: Pass<V>;
 
     /// The input with another block number.
     fn at(input: &[u32; 16], block: u64) -> [u32; 16];
@@ -22,19 +22,18 @@ pub(crate) trait BlockFunction {
 }
 
 /// Several blocks, one word of each in a vector.
-pub(crate) trait Pass: Copy {
+pub(crate) trait Pass<V>: Copy {
     /// The blocks from the one that `input` describes on.
     fn new(input: &[u32; 16]) -> Self;
-    /// Xors the blocks into 256 bytes per lane of the vector.
-    fn xor(&self, out: &mut [u8]);
-    /// Writes the blocks to 256 bytes per lane of the vector.
-    fn write(&self, out: &mut [u8]);
     /// Goes on to the blocks that follow.
     fn advance(&mut self);
-    /// As [`xor`](Self::xor) for these blocks and those of `next`, into the two halves of `out`, computed together.
-    fn xor_two(&self, next: &Self, out: &mut [u8]);
-    /// As [`write`](Self::write) for these blocks and those of `next`, to the two halves of `out`, computed together.
-    fn write_two(&self, next: &Self, out: &mut [u8]);
+    /// The rounds.
+    fn rounds(&self) -> [V; 16];
+    /// The rounds of these blocks and those of `next`, computed together.
+    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2];
+    /// Adds the input to the result of the rounds and xors the blocks into 256 bytes per lane of the vector, or with
+    /// `WRITE` writes them there.
+    fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]);
 }
 
 struct Apply<'a, F, const WRITE: bool> {
@@ -145,21 +144,16 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
         for pair in pairs.chunks_exact_mut(512 * V::LANES) {
             let mut next = pass;
             next.advance();
-            if WRITE {
-                pass.write_two(&next, pair);
-            } else {
-                pass.xor_two(&next, pair);
-            }
+            let [x, y] = pass.rounds_of_two(&next);
+            let (first, second) = pair.split_at_mut(256 * V::LANES);
+            pass.finish::<WRITE>(&x, first);
+            next.finish::<WRITE>(&y, second);
             pass = next;
             pass.advance();
         }
         let mut chunks = rest.chunks_exact_mut(256 * V::LANES);
         for chunk in &mut chunks {
-            if WRITE {
-                pass.write(chunk);
-            } else {
-                pass.xor(chunk);
-            }
+            pass.finish::<WRITE>(&pass.rounds(), chunk);
             pass.advance();
         }
         let rest = chunks.into_remainder();
@@ -177,7 +171,7 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
             return finish::<WRITE>(keystream.as_flattened(), rest, self.last);
         }
         let mut keystream = [0; 512];
-        pass.write(&mut keystream);
+        pass.finish::<true>(&pass.rounds(), &mut keystream);
         finish::<WRITE>(&keystream, rest, self.last);
     }
 

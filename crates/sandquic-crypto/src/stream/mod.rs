@@ -2,6 +2,8 @@
 
 use cipher::{OverflowError, SeekNum, StreamCipherError};
 
+use crate::wipe::wipe;
+
 mod apply;
 mod rows;
 
@@ -44,9 +46,9 @@ impl<K: Keystream> Stream<K> {
     #[inline]
     pub(crate) fn check_remaining(&self, len: usize) -> Result<(), StreamCipherError> {
         let buffered = BLOCK - usize::from(self.used);
-        let blocks = len.saturating_sub(buffered).div_ceil(BLOCK);
-        // Both are exact: a slice holds less than 2^64 blocks.
-        if blocks as u64 > K::BLOCKS - self.next { Err(StreamCipherError) } else { Ok(()) }
+        let blocks = len.saturating_sub(buffered).div_ceil(BLOCK) as u64;
+        // Beyond the end is only where unchecked calls have gone.
+        if blocks > K::BLOCKS.saturating_sub(self.next) { Err(StreamCipherError) } else { Ok(()) }
     }
 
     /// Xors the keystream into `data`. The caller has called [`check_remaining`](Self::check_remaining).
@@ -64,27 +66,35 @@ impl<K: Keystream> Stream<K> {
             return;
         }
         self.core.apply(self.next, data, &mut self.block);
-        self.next += data.len().div_ceil(BLOCK) as u64;
+        // Saturating: after an unchecked call beyond the end, checked ones are to fail.
+        self.next = self.next.saturating_add(data.len().div_ceil(BLOCK) as u64);
         self.used = match data.len() % BLOCK {
             0 => BLOCK as u8,
             n => n as u8,
         };
     }
 
+    // Positions go through `SeekNum` as blocks of one byte. With its own division by the size of a block, it
+    // panics at negative numbers and overflows at the last positions that a type can hold.
+
     pub(crate) fn try_current_pos<T: SeekNum>(&self) -> Result<T, OverflowError> {
-        T::from_block_byte(self.next, self.used, BLOCK as u8)
+        let unused = BLOCK as u128 - u128::from(self.used);
+        T::from_block_byte(u128::from(self.next) * BLOCK as u128 - unused, 1, 1)
     }
 
     pub(crate) fn try_seek<T: SeekNum>(&mut self, pos: T) -> Result<(), StreamCipherError> {
-        let (block, byte): (u64, u8) = pos.into_block_byte(BLOCK as u8).map_err(|_| StreamCipherError)?;
-        if block > K::BLOCKS || (block == K::BLOCKS && byte != 0) {
+        let (pos, _): (u128, u8) = pos.into_block_byte(1).map_err(|_| StreamCipherError)?;
+        if pos > u128::from(K::BLOCKS) * BLOCK as u128 {
             return Err(StreamCipherError);
         }
-        self.next = block;
+        self.next = (pos / BLOCK as u128) as u64;
         self.used = BLOCK as u8;
+        let byte = (pos % BLOCK as u128) as usize;
         if byte != 0 {
+            // Bytes that nobody sees leave the block behind.
             let mut skipped = [0; BLOCK];
-            self.apply(&mut skipped[..usize::from(byte)]);
+            self.apply(&mut skipped[..byte]);
+            wipe(&mut skipped);
         }
         Ok(())
     }
@@ -93,8 +103,7 @@ impl<K: Keystream> Stream<K> {
 #[cfg(feature = "zeroize")]
 impl<K: Keystream> Drop for Stream<K> {
     fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.block.zeroize();
+        wipe(&mut self.block);
     }
 }
 
@@ -125,6 +134,30 @@ pub(crate) fn to_words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     }
     words
 }
+
+/// An expression for each of the four quarter rounds. A loop would be unrolled too late for its arrays of vectors to
+/// become registers.
+macro_rules! each_of_four {
+    ($i:ident => $e:expr) => {{
+        {
+            let $i = 0;
+            $e;
+        }
+        {
+            let $i = 1;
+            $e;
+        }
+        {
+            let $i = 2;
+            $e;
+        }
+        {
+            let $i = 3;
+            $e;
+        }
+    }};
+}
+pub(crate) use each_of_four;
 
 /// The traits of `cipher` for a type whose field 0 is a [`Stream`].
 macro_rules! impl_stream_cipher {

@@ -49,7 +49,7 @@ pub(crate) struct Grid<C, R, M> {
     pub(crate) other_blocks: u128,
 }
 
-impl<C: StreamCipher + StreamCipherSeek, R: StreamCipher + StreamCipherSeek, M: Fn(u64) -> [u8; 64]>
+impl<C: StreamCipher + StreamCipherSeek + Clone, R: StreamCipher + StreamCipherSeek, M: Fn(u64) -> [u8; 64]>
     Grid<C, R, M>
 {
     /// `data` xored with the keystream from byte `pos` on, by the model.
@@ -116,12 +116,13 @@ impl<C: StreamCipher + StreamCipherSeek, R: StreamCipher + StreamCipherSeek, M: 
         }
     }
 
-    /// 1 MiB and 77 bytes from nine positions, the last ending with the keystream.
+    /// 1 MiB and 77 bytes from nine positions, one across the carry of the counter's first word if it has a second, the
+    /// last ending with the keystream.
     pub(crate) fn long(&self) {
         let len = if small() { 8 * 1024 + 77 } else { (1 << 20) + 77 };
         let end = self.blocks * 64;
-        let middle = 1 << 37;
-        for pos in [0, 1, 63, 64, 191, 256 * 64 + 5, 1_000_003, middle - 100, end - len as u128] {
+        let carry = (1 << 38).min(end / 2);
+        for pos in [0, 1, 63, 64, 191, 256 * 64 + 5, 1_000_003, carry - 4000, end - len as u128] {
             self.check_at(pos, len);
         }
     }
@@ -163,11 +164,84 @@ impl<C: StreamCipher + StreamCipherSeek, R: StreamCipher + StreamCipherSeek, M: 
                 assert!(cipher.try_apply_keystream(&mut []).is_ok());
             }
         }
+        // Unchecked calls can go further; the next checked one fails.
+        let mut cipher = (self.ours)();
+        cipher.seek(end - 64);
+        cipher.unchecked_apply_keystream(&mut [0; 1000]);
+        assert!(cipher.check_remaining(1000).is_err());
+        assert!(cipher.try_apply_keystream(&mut [0; 64]).is_err());
+    }
+
+    /// Positions that a cipher or a type of numbers does not have are errors, all others exact.
+    pub(crate) fn positions(&self) {
+        let end = self.blocks * 64;
         let mut cipher = (self.ours)();
         cipher.seek(100u32);
         assert!(cipher.try_seek(end + 1).is_err());
+        assert!(cipher.try_seek(u128::MAX).is_err());
+        for negative in [-1, -63, -64, -65, i32::MIN] {
+            assert!(cipher.try_seek(negative).is_err());
+        }
         assert_eq!(cipher.current_pos::<u128>(), 100, "an error moved the position");
-        assert!(cipher.try_seek(end).is_ok());
+        cipher.seek(i32::MAX);
+        assert_eq!(cipher.current_pos::<i32>(), i32::MAX);
+        cipher.apply_keystream(&mut [0]);
+        assert!(cipher.try_current_pos::<i32>().is_err());
+        cipher.seek(u32::MAX);
+        assert_eq!(cipher.current_pos::<u32>(), u32::MAX);
+        cipher.apply_keystream(&mut [0]);
+        assert!(cipher.try_current_pos::<u32>().is_err());
+        if end > 1 << 64 {
+            cipher.seek(u64::MAX);
+            assert_eq!(cipher.current_pos::<u64>(), u64::MAX);
+            cipher.apply_keystream(&mut [0]);
+            assert!(cipher.try_current_pos::<u64>().is_err());
+        } else {
+            assert!(cipher.try_seek(u64::MAX).is_err());
+        }
+        cipher.seek(end);
+        assert_eq!(cipher.current_pos::<u128>(), end);
+    }
+
+    /// A walk of seeks and calls of all kinds, in places and lengths drawn from a fixed sequence.
+    pub(crate) fn walk(&self) {
+        let mut random = 1_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % bound
+        };
+        let end = self.blocks * 64;
+        let around = [3000, 1 << 22, (1 << 38).min(end / 2), end - 3000];
+        let (mut cipher, mut pos) = ((self.ours)(), 0);
+        for step in 0..if small() { 300 } else { 3000 } {
+            let mut data = pattern(below(700) as usize);
+            // An odd place in memory.
+            let skip = data.len().min(below(4) as usize);
+            let data = &mut data[skip..];
+            if below(4) == 0 || pos + data.len() as u128 > end {
+                pos = around[below(4) as usize] - 3000 + u128::from(below(6000));
+                pos = pos.min(end - 700);
+                cipher.seek(pos);
+            }
+            let expected = self.expected(pos, if step % 3 == 0 { &[0; 700][..data.len()] } else { data });
+            match step % 3 {
+                0 => cipher.write_keystream(data),
+                1 => cipher.apply_keystream(data),
+                _ => {
+                    // A copy goes on as the original would.
+                    let mut copy = cipher.clone();
+                    let input = data.to_vec();
+                    cipher.apply_keystream_b2b(&input, data);
+                    let mut again = input.clone();
+                    copy.apply_keystream(&mut again);
+                    assert!(again == data);
+                    cipher = copy;
+                }
+            }
+            assert!(data == expected, "step {step}, at {pos}, length {}", data.len());
+            pos += data.len() as u128;
+            assert_eq!(cipher.current_pos::<u128>(), pos);
+        }
     }
 
     /// The other ways to call a cipher.

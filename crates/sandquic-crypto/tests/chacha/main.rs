@@ -122,6 +122,14 @@ macro_rules! grids {
             fn calls() {
                 grid().calls();
             }
+            #[test]
+            fn positions() {
+                grid().positions();
+            }
+            #[test]
+            fn walk() {
+                grid().walk();
+            }
         }
     )*};
 }
@@ -272,4 +280,6 @@ fn secrets_are_wiped() {
     wiped::<ChaCha20>();
     wiped::<ChaCha20Legacy>();
     wiped::<XChaCha20>();
+    #[cfg(feature = "rng")]
+    wiped::<sandquic_crypto::chacha::ChaCha20Rng>();
 }

@@ -107,6 +107,16 @@ macro_rules! generators {
                 assert_eq!(ours.get_seed(), SEED);
                 ours.next_u32();
                 assert_ne!(ours, copy);
+                let mut other = copy.clone();
+                other.set_stream(1);
+                assert_ne!(other, copy);
+                other.set_stream(0);
+                assert_eq!(other, copy);
+                let mut seed = SEED;
+                seed[31] ^= 1;
+                let mut other = $name::from_seed(seed);
+                other.set_word_pos(123);
+                assert_ne!(other, copy);
                 assert_eq!(format!("{ours:?}"), concat!(stringify!($name), " { .. }"));
                 let seeded = $name::seed_from_u64(5).next_u64();
                 assert_eq!(seeded, rand_chacha::$name::seed_from_u64(5).next_u64());

@@ -116,6 +116,14 @@ macro_rules! grids {
             fn calls() {
                 grid().calls();
             }
+            #[test]
+            fn positions() {
+                grid().positions();
+            }
+            #[test]
+            fn walk() {
+                grid().walk();
+            }
         }
     )*};
 }
