@@ -152,6 +152,9 @@ impl Endpoint {
         let addr = match addr {
             SocketAddr::V6(_) if !state.ipv6 => return Err(ConnectError::InvalidRemoteAddress(addr)),
             // An IPv6 socket reaches IPv4 hosts by mapped addresses (RFC 4291, 2.5.5.2).
+            SocketAddr::V4(_) if state.ipv6 && !state.socket.maps_ipv4() => {
+                return Err(ConnectError::InvalidRemoteAddress(addr));
+            }
             SocketAddr::V4(v4) if state.ipv6 => {
                 SocketAddrV6::new(v4.ip().to_ipv6_mapped(), v4.port(), 0, 0).into()
             }

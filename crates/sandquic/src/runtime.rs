@@ -94,6 +94,11 @@ pub trait AsyncUdpSocket: Send + Sync + Debug + 'static {
         true
     }
 
+    /// Whether a socket with an IPv6 address reaches IPv4 hosts by mapped addresses (RFC 4291, 2.5.5.2).
+    fn maps_ipv4(&self) -> bool {
+        true
+    }
+
     /// The sizes of the socket's buffers that the system granted.
     ///
     /// # Errors

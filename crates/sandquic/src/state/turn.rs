@@ -14,9 +14,8 @@ use super::{Shared, State, outgoing};
 use crate::runtime::AsyncTimer;
 use crate::udp::Received;
 
-/// Calls of the socket, with as many datagrams as it gives, before a turn goes on to its other work. One call takes a
-/// batch natively and up to `RECEIVE_BATCH` datagrams under WASI.
-const RECEIVE_CALLS: usize = 4;
+/// Datagrams after which a turn goes on to its other work even if there are more.
+const RECEIVE_LIMIT: usize = 256;
 /// Datagrams to ask a socket for in one call.
 const RECEIVE_BATCH: usize = 64;
 /// Datagrams that one connection may send before it is the next one's turn.
@@ -140,15 +139,17 @@ impl State {
             }
         }
         let socket = self.socket.clone();
-        for _ in 0..RECEIVE_CALLS {
+        let mut taken = 0;
+        while taken < RECEIVE_LIMIT {
             match socket.poll_recv(cx, RECEIVE_BATCH, received) {
                 Poll::Ready(Ok(())) => {}
                 // These tell of a datagram sent earlier, and any host on the path can provoke them.
-                Poll::Ready(Err(e)) if is_transient(&e) => {}
+                Poll::Ready(Err(e)) if is_transient(&e) => taken += 1,
                 Poll::Ready(Err(e)) => return Err(e),
                 Poll::Pending => return Ok(false),
             }
             for datagrams in received.drain(..) {
+                taken += datagrams.contents.len().div_ceil(datagrams.stride.max(1)).max(1);
                 if self.handle(cx, now, datagrams, response) {
                     self.old_socket = None;
                 }
@@ -219,9 +220,11 @@ impl State {
     /// For every connection that may have something to say: events, datagrams, next deadline.
     fn work(&mut self, cx: &mut Context<'_>, now: Instant) -> Sent {
         if self.send_blocked(cx).is_pending() {
-            // Nothing can leave, but the applications shall still learn what arrived.
+            // Nothing can leave, but the application shall still learn what arrived, and time goes on.
             for at in 0..self.dirty.len() {
-                self.exchange_events(self.dirty[at]);
+                let key = self.dirty[at];
+                self.exchange_events(key);
+                self.note_deadline(key);
             }
             return Sent::Blocked;
         }
@@ -302,19 +305,26 @@ impl State {
         conn.take_events(&mut self.wakes);
     }
 
-    /// Note when a connection next wants to be called, or forget it if it is done.
-    fn settle(&mut self, key: usize) {
+    /// Note when a connection next wants to be called.
+    fn note_deadline(&mut self, key: usize) {
         let conn = &mut self.conns[key];
         let deadline = if conn.drained { None } else { conn.inner.poll_timeout() };
-        if deadline != conn.deadline {
-            if let Some(old) = conn.deadline {
-                self.deadlines.remove(&(old, key));
-            }
-            if let Some(new) = deadline {
-                self.deadlines.insert((new, key));
-            }
-            conn.deadline = deadline;
+        if deadline == conn.deadline {
+            return;
         }
+        if let Some(old) = conn.deadline {
+            self.deadlines.remove(&(old, key));
+        }
+        if let Some(new) = deadline {
+            self.deadlines.insert((new, key));
+        }
+        conn.deadline = deadline;
+    }
+
+    /// After a connection's part in a turn: note its deadline, or forget it if it is done.
+    fn settle(&mut self, key: usize) {
+        self.note_deadline(key);
+        let conn = &self.conns[key];
         if conn.drained {
             if conn.handles == 0 {
                 self.conns.remove(key);

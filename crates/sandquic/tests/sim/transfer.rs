@@ -100,3 +100,38 @@ fn few_polls_and_acknowledgements_a_datagram() {
         assert!(acks < data / 2, "{acks} acknowledgements for {data} datagrams");
     });
 }
+
+#[test]
+fn a_full_socket_is_waited_for() {
+    let net = Net::new(63, Link::CLEAN);
+    net.world.run(async {
+        let (client, server) = net.connect().await;
+        let up = net.send(&client, &server, pattern(4 * MIB));
+        let down = net.send(&server, &client, pattern(4 * MIB));
+        for _ in 0..20 {
+            net.world.sleep(ms(13)).await;
+            net.world.jam(client_addr(), true);
+            net.world.sleep(ms(7)).await;
+            net.world.jam(client_addr(), false);
+        }
+        up.1.await;
+        down.1.await;
+    });
+}
+
+#[test]
+fn time_goes_on_while_a_socket_is_full() {
+    let config = transport(|config| {
+        config.max_idle_timeout(Some(Duration::from_secs(5).try_into().unwrap()));
+    });
+    let net = Net::with_transport(64, Link::CLEAN, config);
+    net.world.run(async {
+        let (client, _server) = net.connect().await;
+        net.world.jam(client_addr(), true);
+        let before = net.world.polls();
+        let mut stream = client.open_uni().await.unwrap();
+        stream.write_all(&pattern(100_000)).await.unwrap();
+        assert_eq!(client.closed().await, sandquic::ConnectionError::TimedOut);
+        assert!(net.world.polls() - before < 100, "it waits without spinning");
+    });
+}

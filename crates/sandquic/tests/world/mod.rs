@@ -56,6 +56,8 @@ struct State {
     sequence: u64,
     timers: BTreeMap<(Duration, u64), Waker>,
     next_timer: u64,
+    /// Sockets that take nothing at present, and who waits for them.
+    jammed: HashMap<SocketAddr, Option<Waker>>,
     /// Bytes and datagrams sent, by sender.
     sent: HashMap<SocketAddr, (u64, u64)>,
     /// All datagrams sent, if they are recorded.
@@ -100,6 +102,7 @@ impl World {
                 sequence: 0,
                 timers: BTreeMap::new(),
                 next_timer: 0,
+                jammed: HashMap::new(),
                 sent: HashMap::new(),
                 tape: None,
             }),
@@ -126,6 +129,18 @@ impl World {
     /// Let `filter` see each datagram that is sent; it is lost if the filter says false.
     pub fn set_filter(&self, filter: impl FnMut(&Datagram) -> bool + Send + 'static) {
         self.state().filter = Some(Box::new(filter));
+    }
+
+    /// Let the socket at `addr` take nothing to send from now on, as if its buffer were full, or take it again.
+    pub fn jam(&self, addr: SocketAddr, jammed: bool) {
+        let waiting = {
+            let mut state = self.state();
+            match jammed {
+                true => state.jammed.insert(addr, None).flatten(),
+                false => state.jammed.remove(&addr).flatten(),
+            }
+        };
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Bytes and datagrams that were sent from `addr`.
@@ -342,8 +357,12 @@ struct SimSocket {
 }
 
 impl AsyncUdpSocket for SimSocket {
-    fn poll_send(&self, _: &mut Context<'_>, transmit: &Transmit<'_>) -> Poll<io::Result<()>> {
+    fn poll_send(&self, cx: &mut Context<'_>, transmit: &Transmit<'_>) -> Poll<io::Result<()>> {
         let mut state = self.world.state();
+        if let Some(waiting) = state.jammed.get_mut(&self.addr) {
+            *waiting = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
         if state.sockets.get(&self.addr).is_some_and(|mailbox| mailbox.generation == self.generation) {
             for segment in transmit.segments() {
                 state.send(Datagram {

@@ -217,6 +217,11 @@ impl AsyncUdpSocket for WasiSocket {
         SEGMENTS
     }
 
+    // WASI sets IPV6_V6ONLY for good.
+    fn maps_ipv4(&self) -> bool {
+        false
+    }
+
     fn buffers(&self) -> io::Result<SocketBuffers> {
         let io = lock(&self.io);
         Ok(SocketBuffers {
