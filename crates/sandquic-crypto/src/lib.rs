@@ -1,4 +1,4 @@
-//! Cryptographic kernels for 128-bit WebAssembly SIMD, x86 and Arm, behind RustCrypto's traits.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 
