@@ -110,11 +110,14 @@ fn xor_four_blocks(state: &[u32; 16], data: &mut [u8; 256]) {
     }
     double_rounds!(0 1 2 3 4 5 6 7 8 9);
     let (data, _) = data.as_chunks_mut::<16>();
-    for row in 0..4 {
-        let blocks = transpose(core::array::from_fn(|i| x[4 * row + i].add(start[4 * row + i])));
-        for (block, keystream) in blocks.into_iter().enumerate() {
-            let data = &mut data[4 * block + row];
-            *data = V::load(data).xor(keystream).bytes();
-        }
+    macro_rules! rows {
+        ($($row:literal)*) => {$(
+            let blocks = transpose(core::array::from_fn(|i| x[4 * $row + i].add(start[4 * $row + i])));
+            for (block, keystream) in blocks.into_iter().enumerate() {
+                let data = &mut data[4 * block + $row];
+                *data = V::load(data).xor(keystream).bytes();
+            }
+        )*};
     }
+    rows!(0 1 2 3);
 }
