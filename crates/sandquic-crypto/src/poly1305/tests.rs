@@ -211,6 +211,7 @@ fn powers_are_balanced() {
 }
 
 #[test]
+#[allow(unused_qualifications, reason = "which of the two is imported depends on the target")]
 fn scalar_forms_agree_on_limbs() {
     // What the vector form exchanges with the scalar ones, in both: the target uses only one of them.
     let mut key = [0; 16];
