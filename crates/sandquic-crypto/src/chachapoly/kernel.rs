@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use crate::{
     chacha::block::{State, Wide, at, block},
     poly1305,
-    simd::{Kernel, Vector},
+    simd::{Kernel, ROTATE_8, ROTATE_16, Vector},
 };
 
 /// What a kernel does.
@@ -94,17 +94,84 @@ fn xor<V: Vector>(data: &mut [u8], keystream: &[u8]) {
     }
 }
 
+/// Blocks 0 and 1 of the keystream, each in four vectors of a row of its state: for two blocks that takes little more
+/// than half the time of a pass for four.
+#[inline(always)]
+fn two_blocks<V: Vector>(state: &State, keystream: &mut [u8; 512]) {
+    let (by16, by8) = (V::opaque(&ROTATE_16), V::opaque(&ROTATE_8));
+    let row = |i: usize| V::broadcast_u32([state[i], state[i + 1], state[i + 2], state[i + 3]]);
+    let one = V::broadcast_u32([1, 0, 0, 0]);
+    let input = [row(0), row(4), row(8), row(12)];
+    let inputs = [input, [input[0], input[1], input[2], input[3].add_u32(one)]];
+    let mut x = inputs;
+    macro_rules! both {
+        ($a:literal + $b:literal) => {
+            for x in &mut x {
+                x[$a] = x[$a].add_u32(x[$b]);
+            }
+        };
+        ($d:literal ^ $a:literal, $rotate:ident($by:expr)) => {
+            for x in &mut x {
+                x[$d] = x[$d].xor(x[$a]).$rotate($by);
+            }
+        };
+        ($d:literal ^ $a:literal, $n:literal) => {
+            for x in &mut x {
+                x[$d] = x[$d].xor(x[$a]).rotl_u32::<$n>();
+            }
+        };
+    }
+    macro_rules! round {
+        () => {
+            both!(0 + 1);
+            both!(3 ^ 0, rotl16_u32(by16));
+            both!(2 + 3);
+            both!(1 ^ 2, 12);
+            both!(0 + 1);
+            both!(3 ^ 0, rotl8_u32(by8));
+            both!(2 + 3);
+            both!(1 ^ 2, 7);
+        };
+    }
+    for _ in 0..10 {
+        round!();
+        for x in &mut x {
+            x[1] = x[1].shuffle_u32::<1, 2, 3, 0>();
+            x[2] = x[2].shuffle_u32::<2, 3, 0, 1>();
+            x[3] = x[3].shuffle_u32::<3, 0, 1, 2>();
+        }
+        round!();
+        for x in &mut x {
+            x[1] = x[1].shuffle_u32::<3, 0, 1, 2>();
+            x[2] = x[2].shuffle_u32::<2, 3, 0, 1>();
+            x[3] = x[3].shuffle_u32::<1, 2, 3, 0>();
+        }
+    }
+    let rows = x.as_flattened().iter().zip(inputs.as_flattened());
+    for (out, (x, input)) in keystream.chunks_exact_mut(16).zip(rows) {
+        x.add_u32(*input).store(out);
+    }
+}
+
 /// The rounds of one pass, and `blocks` into the authenticator on the side: at most 16 per lane.
 #[inline(always)]
 fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8]) -> [V; 16] {
     let mut x = wide.input;
     let mut chunks = blocks.chunks_exact(32 * V::LANES);
-    for _ in 0..10 {
+    let mut left = 10;
+    // Locals stay in registers across the loop.
+    let (r, mut h) = mac.parts();
+    for chunk in &mut chunks {
         wide.double_round(&mut x);
-        if let Some(chunk) = chunks.next() {
-            mac.blocks_scalar(chunk);
+        left -= 1;
+        for block in chunk.as_chunks().0 {
+            h.block(&r, block, 1);
         }
     }
+    for _ in 0..left {
+        wide.double_round(&mut x);
+    }
+    mac.set(h);
     mac.blocks_scalar(chunks.remainder());
     x
 }
@@ -117,8 +184,21 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
         let Self { state, associated_data, data, .. } = self;
         let length = data.len();
         let pass = Wide::<V>::BYTES;
-        let mut wide = Wide::<V>::new::<false>(state);
         let mut keystream = [0; 512];
+        if V::LANES == 1 && length <= 64 {
+            two_blocks::<V>(state, &mut keystream);
+            let mut mac = Mac::new(&mut keystream);
+            mac.state.padded::<V>(associated_data);
+            if D::OPEN {
+                mac.state.padded_short(data);
+            }
+            xor::<V>(data, &keystream[64..]);
+            if !D::OPEN {
+                mac.state.padded_short(data);
+            }
+            return mac.finish(associated_data.len(), length);
+        }
+        let mut wide = Wide::<V>::new::<false>(state);
         let x = wide.rounds::<10>();
         wide.write(&x, &mut keystream);
         let mut mac = Mac::new(&mut keystream);
@@ -143,11 +223,9 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
             if D::OPEN {
                 xor::<V>(&mut data[pending..covered], &keystream[offset..]);
                 (pending, offset) = (covered, 0);
-                wide.write(&x, &mut keystream);
-            } else if end - covered == pass {
-                wide.xor(&x, &mut data[covered..end]);
-            } else {
-                wide.write(&x, &mut keystream);
+            }
+            wide.write(&x, &mut keystream);
+            if !D::OPEN {
                 xor::<V>(&mut data[covered..end], &keystream);
             }
             covered = end;

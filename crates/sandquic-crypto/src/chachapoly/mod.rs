@@ -13,6 +13,8 @@
 #![doc = include_str!("../../docs/aead.md")]
 
 mod kernel;
+#[cfg(test)]
+mod tests;
 
 use core::fmt;
 

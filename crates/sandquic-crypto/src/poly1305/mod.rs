@@ -7,7 +7,7 @@ mod scalar32;
 #[cfg_attr(not(test), allow(dead_code, reason = "one of the two scalar forms is used, by target"))]
 mod scalar64;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod wide;
 
 #[cfg(not(any(target_pointer_width = "64", sandquic_wide_arithmetic)))]
@@ -93,6 +93,14 @@ impl State {
         self.padded_tail(&bytes[whole..]);
     }
 
+    /// As [`padded`](Self::padded), for messages too short for vectors.
+    #[inline(always)]
+    pub(crate) fn padded_short(&mut self, bytes: &[u8]) {
+        let whole = bytes.len() / 16 * 16;
+        self.blocks_scalar(&bytes[..whole]);
+        self.padded_tail(&bytes[whole..]);
+    }
+
     /// Absorbs what is left of a message after whole blocks, if anything, padded with zeros.
     #[inline(always)]
     pub(crate) fn padded_tail(&mut self, tail: &[u8]) {
@@ -101,6 +109,18 @@ impl State {
             block[..tail.len()].copy_from_slice(tail);
             self.h.block(&self.r, &block, 1);
         }
+    }
+
+    /// The multiplier and the accumulator, for a caller with a loop of its own.
+    #[inline(always)]
+    pub(crate) fn parts(&self) -> (Multiplier, Accumulator) {
+        (self.r, self.h)
+    }
+
+    /// Puts the accumulator back.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, h: Accumulator) {
+        self.h = h;
     }
 
     /// Absorbs one block.

@@ -12,8 +12,8 @@ use crate::wipe::wipe;
 /// The clamped multiplier r, and `5/4 r` of its upper limbs (clamping makes them divisible by four).
 #[derive(Clone, Copy)]
 pub(crate) struct Multiplier {
-    r: [u32; 4],
-    s: [u32; 4],
+    r: [u64; 4],
+    s: [u64; 3],
 }
 
 /// A partly reduced element of GF(2^130 - 5).
@@ -32,12 +32,13 @@ impl Multiplier {
     pub(crate) fn new(r: &[u8; 16]) -> Self {
         let w = words(r);
         let r = [w[0] & 0x0fff_ffff, w[1] & 0x0fff_fffc, w[2] & 0x0fff_fffc, w[3] & 0x0fff_fffc];
-        Self { r, s: r.map(|limb| limb + (limb >> 2)) }
+        let r = r.map(u64::from);
+        Self { r, s: [r[1] + (r[1] >> 2), r[2] + (r[2] >> 2), r[3] + (r[3] >> 2)] }
     }
 
     /// r in five limbs of 26 bits.
     pub(crate) fn to_limbs26(self) -> [u32; 5] {
-        let [a, b, c, d] = self.r;
+        let [a, b, c, d] = self.r.map(|limb| limb as u32);
         [
             a & 0x3ff_ffff,
             ((a >> 26) | (b << 6)) & 0x3ff_ffff,
@@ -64,8 +65,8 @@ impl Accumulator {
     #[inline(always)]
     pub(crate) fn multiply(&mut self, by: &Multiplier) {
         let [h0, h1, h2, h3] = self.0;
-        let [r0, r1, r2, r3] = by.r.map(u64::from);
-        let [_, s1, s2, s3] = by.s.map(u64::from);
+        let [r0, r1, r2, r3] = by.r;
+        let [s1, s2, s3] = by.s;
         let d0 = h0 * r0 + h1 * s3 + h2 * s2 + h3 * s1;
         let d1 = h0 * r1 + h1 * r0 + h2 * s3 + h3 * s2 + (d0 >> 32);
         let d2 = h0 * r2 + h1 * r1 + h2 * r0 + h3 * s3 + (d1 >> 32);
