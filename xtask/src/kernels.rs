@@ -148,18 +148,61 @@ const COMBINATIONS: &[&str] = &[
     "--no-default-features --features zeroize,rng",
 ];
 
-/// The names of the builds.
+/// The name of the constant-time checks among those of the builds.
+const CONSTANT_TIME: &str = "ctbench";
+
+/// The names of the builds, and of the constant-time checks.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|row| row.name)
+    ROWS.iter().map(|row| row.name).chain([CONSTANT_TIME])
 }
 
-/// Runs the builds that are wanted, by name and by whether they are left for `--full`; each run of a harness adds its tests.
+/// Looks for secrets in the time that every keyed function takes, natively and in Wasmtime; `full` takes the samples of a
+/// record.
+fn constant_time(workspace: &Workspace, toolchain: Toolchain, full: bool) -> Tally {
+    let mut tally = Tally::default();
+    let program = |wasm: bool, mode: &str| -> Result<Cmd> {
+        // In folders of the matrix, which has built most of it.
+        let (cargo, dir) = match wasm {
+            true => (toolchain.cargo(workspace), "wasm-simd128"),
+            false => (workspace.cargo(), "features"),
+        };
+        let mut cargo = cargo
+            .words("run --quiet --release --package sandquic-crypto --example ctbench")
+            .env("CARGO_TARGET_DIR", workspace.target("kernels").join(dir))
+            .env("RUSTFLAGS", if wasm { guests::SIMD128 } else { "" })
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .limit(Duration::from_secs(60 * 60));
+        if wasm {
+            let runner = runner(workspace, Engine::Wasmtime)?.unwrap_or_default();
+            cargo = cargo.words("--target wasm32-wasip1").env("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner);
+        }
+        Ok(cargo.arg("--").arg(mode))
+    };
+    for (wasm, place) in [(false, "natively"), (true, "in Wasmtime")] {
+        let run = |mode| program(wasm, mode).and_then(Cmd::run).map_err(|error| error.message().to_owned());
+        tally.check(&format!("constant time, {place}"), run(if full { "full" } else { "smoke" }));
+        let planted = match program(wasm, "planted").and_then(Cmd::capture) {
+            Ok(done) if !done.success && done.stderr.contains("leaks, as it should") => Ok(()),
+            Ok(done) => Err(format!("the leak was not found: the check finds nothing\n{}", done.stderr)),
+            Err(error) => Err(error.message().to_owned()),
+        };
+        tally.check(&format!("a planted leak is found, {place}"), planted);
+    }
+    tally
+}
+
+/// Runs the builds of these names, else all (with `full` those left for it too); each run of a harness adds its tests.
 pub(crate) fn test(
     workspace: &Workspace,
     toolchain: Toolchain,
-    wanted: impl Fn(&str, bool) -> bool,
+    full: bool,
+    only: Option<&[String]>,
 ) -> Tally {
     let mut total = Tally::default();
+    let wanted = |name: &str, slow: bool| match only {
+        Some(names) => names.iter().any(|n| n == name),
+        None => full || !slow,
+    };
     // The x86 builds and the sanitizer's need that machine; on an Arm the native tests are those of NEON.
     let runs_here = |row: &Row| cfg!(target_arch = "x86_64") || row.target == WASI;
     for row in ROWS.iter().filter(|row| wanted(row.name, row.full) && runs_here(row)) {
@@ -183,6 +226,9 @@ pub(crate) fn test(
                 total.add(tally);
             }
         }
+    }
+    if wanted(CONSTANT_TIME, false) {
+        total.add(constant_time(workspace, toolchain, full));
     }
     total
 }

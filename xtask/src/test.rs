@@ -13,7 +13,7 @@ Runs the whole suite, from clean: sets up what is missing, then each stage, and 
 
 usage: cargo xtask test [--full] [--only STAGE[,STAGE...]] [--kernels BUILD[,BUILD...]]
 
-  --full    also every combination of the kernels' features, natively and on Wasmtime
+  --full    also every combination of the kernels' features, and constant-time checks with a million samples
   --only    only these stages (they need what an earlier `build` made)
   --kernels only these builds of the stage `kernels` (an unknown name is answered with the known ones)
 
@@ -22,7 +22,8 @@ stages:
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
   sandbox   the tests of the provider and the endpoint as wasm32-wasip2, run by `sandquic run`
-  kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer
+  kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer;
+            the constant-time checks
 
 A stage that fails does not keep the others from running, unless they need what it makes.
 ";
@@ -201,10 +202,7 @@ fn sandbox(context: &Context) -> Result<Tally> {
 /// The kernels with every backend on every engine.
 fn kernel_tests(context: &Context) -> Result<Tally> {
     let Options { full, kernels, .. } = context.options;
-    Ok(kernels::test(context.workspace, context.toolchain, |name, slow| match kernels {
-        Some(names) => names.iter().any(|n| n == name),
-        None => *full || !slow,
-    }))
+    Ok(kernels::test(context.workspace, context.toolchain, *full, kernels.as_deref()))
 }
 
 /// Runs `cargo test` and sums what its harnesses say. A failure that no harness counted (a build, a crash) counts as one.
