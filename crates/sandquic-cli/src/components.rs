@@ -7,8 +7,9 @@ use crate::Failure;
 /// Name and binary of each component that was there when the command was built, in order of the names.
 pub(crate) const EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
-/// What `cargo xtask build` makes: a name among them that is not embedded was not built.
-const KNOWN: &[&str] = &["bench-client", "bench-client-simd128", "transfer-client", "transfer-server"];
+/// What `cargo xtask build` makes beside the kernels' benchmarks: one of these that is not embedded was not built.
+const KNOWN: &[&str] =
+    &["bench-client", "bench-client-simd128", "transfer-client", "transfer-client-wide", "transfer-server"];
 
 /// Opens a program by its path, or a built-in one by `@NAME`.
 pub(crate) fn open(program: &str) -> Result<Program, Failure> {
@@ -22,7 +23,7 @@ pub(crate) fn open(program: &str) -> Result<Program, Failure> {
 pub(crate) fn embedded(name: &str) -> Result<Program, Failure> {
     match EMBEDDED.iter().find(|(known, _)| *known == name) {
         Some((_, bytes)) => Program::from_bytes(name, *bytes).map_err(|error: Error| error.into()),
-        None if KNOWN.contains(&name) => {
+        None if KNOWN.contains(&name) || name.starts_with("kernels-") => {
             Err(Failure::Failed(format!("this sandquic was built without {name}; run `cargo xtask build`")))
         }
         None => {

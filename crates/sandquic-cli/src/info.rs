@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sandquic_host::{ENGINE, Host, HostOptions};
+use sandquic_rustls::{Ciphers, DefaultCiphers};
 use serde_json::json;
 
 use crate::Failure;
@@ -12,9 +13,6 @@ use crate::cli::InfoArgs;
 use crate::components::EMBEDDED;
 
 const TARGET: &str = env!("SANDQUIC_TARGET");
-
-/// The kernels under the provider: RustCrypto's crates.
-const BACKEND: &str = "rustcrypto";
 
 /// What the embedded host can do for a program.
 const FEATURES: &[&str] = &[
@@ -30,6 +28,10 @@ const FEATURES: &[&str] = &[
 
 pub(crate) fn info(arguments: &InfoArgs) -> Result<ExitCode, Failure> {
     let version = env!("CARGO_PKG_VERSION");
+    // Of this native program; a component's kernels were chosen when it was built.
+    let backend = sandquic_crypto::backend();
+    let (aes, clmul) = (sandquic_crypto::aes_backend(), sandquic_crypto::clmul_backend());
+    let ciphers = DefaultCiphers::NAME;
     // Setting the host up shows that the engine works here.
     let host = Host::new(HostOptions::default())?;
     let cache = host.cache_dir().map(|path| path.display().to_string());
@@ -40,7 +42,10 @@ pub(crate) fn info(arguments: &InfoArgs) -> Result<ExitCode, Failure> {
             "schema_version": 1,
             "version": version,
             "target": TARGET,
-            "backend": BACKEND,
+            "backend": backend,
+            "aes": aes,
+            "clmul": clmul,
+            "ciphers": ciphers,
             "engine": ENGINE,
             "features": FEATURES,
             "cache_dir": cache,
@@ -50,7 +55,7 @@ pub(crate) fn info(arguments: &InfoArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     println!("sandquic {version} ({TARGET})");
-    println!("backend     {BACKEND}");
+    println!("backend     {backend}, AES {aes}, GHASH {clmul}; ciphers of the provider: {ciphers}");
     println!("engine      {ENGINE}");
     println!("features    {}", FEATURES.join(", "));
     println!("cache       {}", cache.as_deref().unwrap_or("none: compiled code is not kept"));

@@ -150,6 +150,7 @@ fn info_says_what_the_build_holds() {
     assert_eq!(info["schema_version"], 1);
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     assert!(info["engine"].as_str().unwrap().starts_with("wasmtime 48."), "{info}");
+    assert_eq!(info["backend"], sandquic_crypto::backend());
     assert!(info["features"].as_array().unwrap().contains(&"wasi-0.3".into()), "{info}");
     assert!(info["components"]["transfer-client"].as_u64().unwrap() > 100_000, "{info}");
     let mut command = sandquic();

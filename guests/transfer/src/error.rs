@@ -107,6 +107,12 @@ pub(crate) fn lost(address: SocketAddr, waited: Duration, error: &ConnectionErro
     })
 }
 
+/// An error with what caused it, on one line.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 /// A peer's words, which may be missing, and may hold anything.
 fn reason(text: &str) -> String {
     if text.is_empty() {

@@ -113,13 +113,15 @@ impl Content {
 /// Serves one connection until the client closes it; an error if no request was served.
 async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
     let address = incoming.remote_address();
-    let failed = |error: &dyn std::fmt::Display| Error::Failed(format!("connection from {address}: {error}"));
+    let failed = |error: &(dyn std::error::Error + 'static)| {
+        Error::Failed(format!("connection from {address}: {}", error::with_causes(error)))
+    };
     let connection = incoming.await.map_err(|error| failed(&error))?;
     let mut requests = 0;
     loop {
         match connection.accept_bi().await {
             Ok((send, recv)) => {
-                request(&connection, send, recv, content).await.map_err(|error| failed(&error))?;
+                request(&connection, send, recv, content).await.map_err(|error| failed(error.as_ref()))?;
                 requests += 1;
             }
             Err(ConnectionError::ApplicationClosed(close))

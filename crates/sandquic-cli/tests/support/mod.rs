@@ -12,15 +12,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Longer than any of these processes may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The `sandquic` command.
-pub fn sandquic() -> Command {
+pub(crate) fn sandquic() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sandquic"))
 }
 
 /// A component that `cargo xtask build` made.
-pub fn guest(name: &str) -> PathBuf {
+pub(crate) fn guest(name: &str) -> PathBuf {
     let directory = match std::env::var_os("SANDQUIC_GUESTS") {
         Some(directory) => PathBuf::from(directory),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests"),
@@ -32,13 +32,13 @@ pub fn guest(name: &str) -> PathBuf {
 
 /// The directory of the test certificates: `ca.pem` issued `p256.pem` (for localhost, with `p256.key.pem`);
 /// `stranger.pem` is another authority's.
-pub fn pki() -> PathBuf {
+pub(crate) fn pki() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../sandquic-rustls/tests/fixtures")
 }
 
 /// Where one end of a transfer runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// The component on this project's host.
     Sandbox,
     /// Stock quinn on tokio and ring.
@@ -101,7 +101,7 @@ fn mapping(host: &Path, guest: &str) -> OsString {
 
 /// What a server serves.
 #[derive(Clone, Copy, Debug)]
-pub enum Serve<'a> {
+pub(crate) enum Serve<'a> {
     /// That many bytes of a pattern.
     Size(u64),
     /// A file of the working directory.
@@ -109,7 +109,7 @@ pub enum Serve<'a> {
 }
 
 /// Starts a server on a free port of loopback and waits until it listens.
-pub fn server(end: End, work: &Path, serve: Serve<'_>, more: &[&str]) -> Server {
+pub(crate) fn server(end: End, work: &Path, serve: Serve<'_>, more: &[&str]) -> Server {
     let mut command = end.command("server", work);
     command.args(["--listen", "127.0.0.1:0"]);
     command.args(["--cert", &end.pki_path("p256.pem"), "--key", &end.pki_path("p256.key.pem")]);
@@ -125,13 +125,13 @@ pub fn server(end: End, work: &Path, serve: Serve<'_>, more: &[&str]) -> Server 
 }
 
 /// A server that listens.
-pub struct Server {
-    pub process: Process,
-    pub address: String,
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) address: String,
 }
 
 /// The command of a client that trusts the test authority, connects to `address` and prints JSON.
-pub fn client(end: End, work: &Path, address: &str, more: &[&str]) -> Command {
+pub(crate) fn client(end: End, work: &Path, address: &str, more: &[&str]) -> Command {
     let mut command = end.command("client", work);
     command.args(["--connect", address, "--server-name", "localhost", "--json"]);
     command.args(["--ca", &end.pki_path("ca.pem")]);
@@ -140,7 +140,7 @@ pub fn client(end: End, work: &Path, address: &str, more: &[&str]) -> Command {
 }
 
 /// As [`client`], with a file of the working directory after `flag` (`--put` or `--out`).
-pub fn client_with_file(
+pub(crate) fn client_with_file(
     end: End,
     work: &Path,
     address: &str,
@@ -154,27 +154,27 @@ pub fn client_with_file(
 }
 
 /// Runs a command to its end.
-pub fn finish(command: Command) -> Output {
+pub(crate) fn finish(command: Command) -> Output {
     Process::start(command).finish()
 }
 
 /// What a process said and how it ended.
 #[derive(Debug)]
-pub struct Output {
-    pub status: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Output {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Output {
     /// The one JSON object on each line of standard output, after a check that the process succeeded.
-    pub fn reports(&self) -> Vec<serde_json::Value> {
+    pub(crate) fn reports(&self) -> Vec<serde_json::Value> {
         assert_eq!(self.status, Some(0), "{self:?}");
         self.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
     /// Checks that every one of `count` transfers brought `bytes` bytes whole.
-    pub fn check_reports(&self, count: usize, bytes: u64) {
+    pub(crate) fn check_reports(&self, count: usize, bytes: u64) {
         let reports = self.reports();
         assert_eq!(reports.len(), count, "{self:?}");
         for report in reports {
@@ -185,7 +185,7 @@ impl Output {
     }
 
     /// Checks the status, and that standard error is one line that starts with `start` and has each of `parts`.
-    pub fn check_failure(&self, status: i32, start: &str, parts: &[&str]) {
+    pub(crate) fn check_failure(&self, status: i32, start: &str, parts: &[&str]) {
         assert_eq!(self.status, Some(status), "{self:?}");
         assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
         assert!(self.stderr.starts_with(start), "{self:?}");
@@ -196,7 +196,7 @@ impl Output {
 }
 
 /// A running process whose output is read as it comes. It is killed when it is dropped.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: mpsc::Receiver<(Stream, String)>,
     readers: Vec<JoinHandle<()>>,
@@ -211,7 +211,7 @@ enum Stream {
 }
 
 impl Process {
-    pub fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let (sender, lines) = mpsc::channel();
@@ -222,7 +222,7 @@ impl Process {
     }
 
     /// Waits for a line, on either stream, of which `wanted` is true.
-    pub fn line(&mut self, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn line(&mut self, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -239,13 +239,13 @@ impl Process {
     }
 
     /// Ends the process at once, as a crash or a power failure would.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("the process is this test's own");
         self.child.wait().expect("a killed process ends");
     }
 
     /// Waits for the process to end by itself.
-    pub fn finish(mut self) -> Output {
+    pub(crate) fn finish(mut self) -> Output {
         let status = self.wait();
         for reader in self.readers.drain(..) {
             reader.join().expect("a reader does not panic");
@@ -303,7 +303,7 @@ fn reader(
 }
 
 /// Writes a file of pseudo-random bytes.
-pub fn random_file(path: &Path, size: usize) -> Vec<u8> {
+pub(crate) fn random_file(path: &Path, size: usize) -> Vec<u8> {
     let mut state = 0x1234_5678_9abc_def1_u64;
     let content: Vec<u8> = std::iter::repeat_with(|| {
         // xorshift64
