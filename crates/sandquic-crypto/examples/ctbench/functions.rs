@@ -9,13 +9,15 @@ use rand_core::{Rng, SeedableRng};
 use sandquic_crypto::{aes, chacha, chachapoly, cipher, gcm, ghash, poly1305, quic, salsa, sha2};
 use universal_hash::UniversalHash;
 
+/// One call of a function with a secret.
+type Call = Box<dyn FnMut(&[u8])>;
+
 /// A function of a secret.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     /// The fixed secret; random ones have its length.
     pub(crate) fixed: Vec<u8>,
-    /// One call.
-    pub(crate) run: Box<dyn FnMut(&[u8])>,
+    pub(crate) run: Call,
 }
 
 fn function(name: &'static str, length: usize, run: impl FnMut(&[u8]) + 'static) -> Function {

@@ -146,11 +146,11 @@ impl Model {
                 w.push(self.add(&[last, w[t - 7], early, w[t - 16]]));
             }
             let mut v = state.clone();
-            for t in 0..self.rounds {
+            for (constant, w) in self.constants.iter().zip(&w) {
                 let [a, b, c, d, e, f, g, h] = v[..] else { unreachable!("eight variables") };
                 let choice = (e & f) ^ (!e & g);
                 let majority = (a & b) ^ (a & c) ^ (b & c);
-                let t1 = self.add(&[h, self.big(e, self.big1), choice, self.constants[t], w[t]]);
+                let t1 = self.add(&[h, self.big(e, self.big1), choice, *constant, *w]);
                 let t2 = self.add(&[self.big(a, self.big0), majority]);
                 v = vec![self.add(&[t1, t2]), a, b, c, self.add(&[d, t1]), e, f, g];
             }
