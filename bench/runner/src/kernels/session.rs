@@ -44,6 +44,15 @@ impl Node {
     }
 }
 
+impl Node {
+    /// V8 has relaxed SIMD on by default since version 11.4: Node 20 has not, and 21 knows the flag no more.
+    fn needs_flag_for_relaxed_simd(&self) -> bool {
+        let major =
+            self.version.trim_start_matches('v').split('.').next().and_then(|major| major.parse().ok());
+        major.is_some_and(|major: u32| major < 21)
+    }
+}
+
 fn write(directory: &TempDir, name: &str, bytes: &[u8]) -> Result<(), Error> {
     std::fs::write(directory.path().join(name), bytes)
         .map_err(|error| Error::failed(format!("cannot write {name} to a temporary directory: {error}")))
@@ -85,6 +94,9 @@ impl Session<'_> {
                 let mut command = Command::new(&node.program);
                 // Optimised from the start: what is measured shall not depend on when it warms up.
                 command.args(["--no-warnings", "--no-liftoff"]);
+                if node.needs_flag_for_relaxed_simd() {
+                    command.arg("--experimental-wasm-relaxed-simd");
+                }
                 command.arg(node.files.path().join("node.mjs"));
                 command.arg(node.files.path().join(format!("{module}.wasm")));
                 command
