@@ -30,10 +30,10 @@ macro_rules! binary {
 /// Shifts by a register that holds a constant (negative: to the right), which LLVM turns into an
 /// immediate: the intrinsics with an immediate have bounds that a generic constant cannot show.
 macro_rules! shift {
-    ($($name:ident = $to:ident $f:ident $dup:ident $sign:literal $t:ty, $from:ident;)*) => {$(
+    ($($name:ident = $to:ident $f:ident $dup:ident [$($minus:tt)?] $t:ident $from:ident;)*) => {$(
         #[inline(always)]
         fn $name<const N: i32>(self) -> Self {
-            Self(neon!($from($f($to(self.0), $dup($sign * N as $t)))))
+            Self(neon!($from($f($to(self.0), $dup($($minus)? (N as $t))))))
         }
     )*};
 }
@@ -92,15 +92,10 @@ impl Vector for V128 {
         xor = id veorq_u8 id;
         andnot = id vbicq_u8 id;
         add_u8 = id vaddq_u8 id;
-        add_u16 = vreinterpretq_u16_u8 vaddq_u16 vreinterpretq_u8_u16;
         add_u32 = vreinterpretq_u32_u8 vaddq_u32 vreinterpretq_u8_u32;
         add_u64 = vreinterpretq_u64_u8 vaddq_u64 vreinterpretq_u8_u64;
-        sub_u16 = vreinterpretq_u16_u8 vsubq_u16 vreinterpretq_u8_u16;
         sub_u32 = vreinterpretq_u32_u8 vsubq_u32 vreinterpretq_u8_u32;
-        sub_u64 = vreinterpretq_u64_u8 vsubq_u64 vreinterpretq_u8_u64;
-        mullo_u16 = vreinterpretq_u16_u8 vmulq_u16 vreinterpretq_u8_u16;
         eq_u8 = id vceqq_u8 id;
-        eq_u32 = vreinterpretq_u32_u8 vceqq_u32 vreinterpretq_u8_u32;
         gt_i8 = vreinterpretq_s8_u8 vcgtq_s8 id;
         gt_i32 = vreinterpretq_s32_u8 vcgtq_s32 vreinterpretq_u8_u32;
         interleave_lo_u8 = id vzip1q_u8 id;
@@ -129,23 +124,13 @@ impl Vector for V128 {
             vreinterpretq_u8_s32(vpaddq_s32(low, high))
         }))
     }
-    #[inline(always)]
-    fn narrow_i32(self, other: Self) -> Self {
-        Self(neon!({
-            let low = vqmovn_s32(vreinterpretq_s32_u8(self.0));
-            vreinterpretq_u8_s16(vqmovn_high_s32(low, vreinterpretq_s32_u8(other.0)))
-        }))
-    }
 
     shift! {
-        shl_u16 = vreinterpretq_u16_u8 vshlq_u16 vdupq_n_s16 1 i16, vreinterpretq_u8_u16;
-        shl_u32 = vreinterpretq_u32_u8 vshlq_u32 vdupq_n_s32 1 i32, vreinterpretq_u8_u32;
-        shl_u64 = vreinterpretq_u64_u8 vshlq_u64 vdupq_n_s64 1 i64, vreinterpretq_u8_u64;
-        shr_u16 = vreinterpretq_u16_u8 vshlq_u16 vdupq_n_s16 -1 i16, vreinterpretq_u8_u16;
-        shr_u32 = vreinterpretq_u32_u8 vshlq_u32 vdupq_n_s32 -1 i32, vreinterpretq_u8_u32;
-        shr_u64 = vreinterpretq_u64_u8 vshlq_u64 vdupq_n_s64 -1 i64, vreinterpretq_u8_u64;
-        shr_i16 = vreinterpretq_s16_u8 vshlq_s16 vdupq_n_s16 -1 i16, vreinterpretq_u8_s16;
-        shr_i32 = vreinterpretq_s32_u8 vshlq_s32 vdupq_n_s32 -1 i32, vreinterpretq_u8_s32;
+        shl_u32 = vreinterpretq_u32_u8 vshlq_u32 vdupq_n_s32 [] i32 vreinterpretq_u8_u32;
+        shl_u64 = vreinterpretq_u64_u8 vshlq_u64 vdupq_n_s64 [] i64 vreinterpretq_u8_u64;
+        shr_u32 = vreinterpretq_u32_u8 vshlq_u32 vdupq_n_s32 [-] i32 vreinterpretq_u8_u32;
+        shr_u64 = vreinterpretq_u64_u8 vshlq_u64 vdupq_n_s64 [-] i64 vreinterpretq_u8_u64;
+        shr_i32 = vreinterpretq_s32_u8 vshlq_s32 vdupq_n_s32 [-] i32 vreinterpretq_u8_s32;
     }
     #[inline(always)]
     fn rotl_u32<const N: i32>(self) -> Self {
@@ -153,30 +138,6 @@ impl Vector for V128 {
             let x = vreinterpretq_u32_u8(self.0);
             let (left, right) = (vshlq_u32(x, vdupq_n_s32(N)), vshlq_u32(x, vdupq_n_s32(N - 32)));
             vreinterpretq_u8_u32(vorrq_u32(left, right))
-        }))
-    }
-    #[inline(always)]
-    fn rotl_u64<const N: i32>(self) -> Self {
-        Self(neon!({
-            let (x, n) = (vreinterpretq_u64_u8(self.0), N as i64);
-            let (left, right) = (vshlq_u64(x, vdupq_n_s64(n)), vshlq_u64(x, vdupq_n_s64(n - 64)));
-            vreinterpretq_u8_u64(vorrq_u64(left, right))
-        }))
-    }
-    #[inline(always)]
-    fn rotr_u32<const N: i32>(self) -> Self {
-        Self(neon!({
-            let x = vreinterpretq_u32_u8(self.0);
-            let (left, right) = (vshlq_u32(x, vdupq_n_s32(32 - N)), vshlq_u32(x, vdupq_n_s32(-N)));
-            vreinterpretq_u8_u32(vorrq_u32(left, right))
-        }))
-    }
-    #[inline(always)]
-    fn rotr_u64<const N: i32>(self) -> Self {
-        Self(neon!({
-            let (x, n) = (vreinterpretq_u64_u8(self.0), N as i64);
-            let (left, right) = (vshlq_u64(x, vdupq_n_s64(64 - n)), vshlq_u64(x, vdupq_n_s64(-n)));
-            vreinterpretq_u8_u64(vorrq_u64(left, right))
         }))
     }
     #[inline(always)]
@@ -228,22 +189,6 @@ impl Vector for V128 {
     fn extract_u64<const I: usize>(self) -> u64 {
         // SAFETY: both types are 16 bytes without padding or invalid values.
         unsafe { transmute::<uint8x16_t, [u64; 2]>(self.0)[I] }
-    }
-    #[inline(always)]
-    fn insert_u32<const I: usize>(self, x: u32) -> Self {
-        // SAFETY: both types are 16 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<uint8x16_t, [u32; 4]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u32; 4], uint8x16_t>(elements) })
-    }
-    #[inline(always)]
-    fn insert_u64<const I: usize>(self, x: u64) -> Self {
-        // SAFETY: both types are 16 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<uint8x16_t, [u64; 2]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u64; 2], uint8x16_t>(elements) })
     }
 }
 

@@ -185,11 +185,6 @@ pub(crate) trait Vector: Copy + 'static {
     fn splat_u8(x: u8) -> Self {
         Self::splat_u32(u32::from(x) * 0x0101_0101)
     }
-    /// A half-word in every element.
-    #[inline(always)]
-    fn splat_u16(x: u16) -> Self {
-        Self::splat_u32(u32::from(x) * 0x0001_0001)
-    }
     /// A word in every element.
     fn splat_u32(x: u32) -> Self;
     /// A double word in every element.
@@ -220,20 +215,12 @@ pub(crate) trait Vector: Copy + 'static {
 
     /// Sums of bytes.
     fn add_u8(self, other: Self) -> Self;
-    /// Sums of 16-bit elements, signed or not.
-    fn add_u16(self, other: Self) -> Self;
     /// Sums of 32-bit elements, signed or not.
     fn add_u32(self, other: Self) -> Self;
     /// Sums of 64-bit elements.
     fn add_u64(self, other: Self) -> Self;
-    /// Differences of 16-bit elements.
-    fn sub_u16(self, other: Self) -> Self;
     /// Differences of 32-bit elements.
     fn sub_u32(self, other: Self) -> Self;
-    /// Differences of 64-bit elements.
-    fn sub_u64(self, other: Self) -> Self;
-    /// Low halves of the products of 16-bit elements.
-    fn mullo_u16(self, other: Self) -> Self;
     /// Products of the even (less significant) 32-bit elements of each pair, as 64 bits, unsigned.
     fn mul_even_u32(self, other: Self) -> Self;
     /// `a[2i] * b[2i] + a[2i+1] * b[2i+1]` of signed 16-bit elements, as 32 bits: `pmaddwd`.
@@ -243,8 +230,6 @@ pub(crate) trait Vector: Copy + 'static {
 
     /// Equal bytes.
     fn eq_u8(self, other: Self) -> Self;
-    /// Equal 32-bit elements.
-    fn eq_u32(self, other: Self) -> Self;
     /// Greater signed bytes.
     fn gt_i8(self, other: Self) -> Self;
     /// Greater signed 32-bit elements.
@@ -252,30 +237,18 @@ pub(crate) trait Vector: Copy + 'static {
 
     // Shifts by constants: 0 < N < the element's size.
 
-    /// Left, 16-bit elements.
-    fn shl_u16<const N: i32>(self) -> Self;
     /// Left, 32-bit elements.
     fn shl_u32<const N: i32>(self) -> Self;
     /// Left, 64-bit elements.
     fn shl_u64<const N: i32>(self) -> Self;
-    /// Right, 16-bit elements, zeros come in.
-    fn shr_u16<const N: i32>(self) -> Self;
     /// Right, 32-bit elements, zeros come in.
     fn shr_u32<const N: i32>(self) -> Self;
     /// Right, 64-bit elements, zeros come in.
     fn shr_u64<const N: i32>(self) -> Self;
-    /// Right, 16-bit elements, the sign comes in.
-    fn shr_i16<const N: i32>(self) -> Self;
     /// Right, 32-bit elements, the sign comes in.
     fn shr_i32<const N: i32>(self) -> Self;
     /// Rotates 32-bit elements left: two shifts and an or.
     fn rotl_u32<const N: i32>(self) -> Self;
-    /// Rotates 64-bit elements left: two shifts and an or.
-    fn rotl_u64<const N: i32>(self) -> Self;
-    /// Rotates 32-bit elements right: two shifts and an or.
-    fn rotr_u32<const N: i32>(self) -> Self;
-    /// Rotates 64-bit elements right: two shifts and an or.
-    fn rotr_u64<const N: i32>(self) -> Self;
 
     /// Rotates 32-bit elements left by 16. `indices` is `opaque(&ROTATE_16)`; not every type uses it.
     #[inline(always)]
@@ -319,8 +292,6 @@ pub(crate) trait Vector: Copy + 'static {
     fn shl_bytes<const N: i32>(self) -> Self;
     /// Moves bytes down (byte i + N to i), zeros come in, 0 < N < 16.
     fn shr_bytes<const N: i32>(self) -> Self;
-    /// Signed 32-bit elements to 16 bits with saturation: those of `self`, then those of `other`.
-    fn narrow_i32(self, other: Self) -> Self;
 
     // Across lanes.
 
@@ -331,10 +302,6 @@ pub(crate) trait Vector: Copy + 'static {
     fn extract_u32<const I: usize>(self) -> u32;
     /// Element I of 2 `LANES` double words.
     fn extract_u64<const I: usize>(self) -> u64;
-    /// Replaces element I of 4 `LANES` words.
-    fn insert_u32<const I: usize>(self, x: u32) -> Self;
-    /// Replaces element I of 2 `LANES` double words.
-    fn insert_u64<const I: usize>(self, x: u64) -> Self;
 }
 
 #[inline(always)]

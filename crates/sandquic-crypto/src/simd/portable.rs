@@ -38,11 +38,6 @@ impl V128 {
         Self::from_bytes(core::array::from_fn(|i| f(a[i], b[i])))
     }
     #[inline(always)]
-    fn zip_u16(self, other: Self, f: impl Fn(u16, u16) -> u16) -> Self {
-        let (a, b) = (self.u16s(), other.u16s());
-        Self::from_u16s(core::array::from_fn(|i| f(a[i], b[i])))
-    }
-    #[inline(always)]
     fn zip_u32(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self(core::array::from_fn(|i| f(self.0[i], other.0[i])))
     }
@@ -106,10 +101,6 @@ impl Vector for V128 {
         self.zip_u8(other, u8::wrapping_add)
     }
     #[inline(always)]
-    fn add_u16(self, other: Self) -> Self {
-        self.zip_u16(other, u16::wrapping_add)
-    }
-    #[inline(always)]
     fn add_u32(self, other: Self) -> Self {
         self.zip_u32(other, u32::wrapping_add)
     }
@@ -118,20 +109,8 @@ impl Vector for V128 {
         self.zip_u64(other, u64::wrapping_add)
     }
     #[inline(always)]
-    fn sub_u16(self, other: Self) -> Self {
-        self.zip_u16(other, u16::wrapping_sub)
-    }
-    #[inline(always)]
     fn sub_u32(self, other: Self) -> Self {
         self.zip_u32(other, u32::wrapping_sub)
-    }
-    #[inline(always)]
-    fn sub_u64(self, other: Self) -> Self {
-        self.zip_u64(other, u64::wrapping_sub)
-    }
-    #[inline(always)]
-    fn mullo_u16(self, other: Self) -> Self {
-        self.zip_u16(other, u16::wrapping_mul)
     }
     #[inline(always)]
     fn mul_even_u32(self, other: Self) -> Self {
@@ -151,10 +130,6 @@ impl Vector for V128 {
         self.zip_u8(other, |a, b| 0u8.wrapping_sub(u8::from(a == b)))
     }
     #[inline(always)]
-    fn eq_u32(self, other: Self) -> Self {
-        self.zip_u32(other, |a, b| 0u32.wrapping_sub(u32::from(a == b)))
-    }
-    #[inline(always)]
     fn gt_i8(self, other: Self) -> Self {
         self.zip_u8(other, |a, b| 0u8.wrapping_sub(u8::from(a as i8 > b as i8)))
     }
@@ -164,20 +139,12 @@ impl Vector for V128 {
     }
 
     #[inline(always)]
-    fn shl_u16<const N: i32>(self) -> Self {
-        Self::from_u16s(self.u16s().map(|x| x << N))
-    }
-    #[inline(always)]
     fn shl_u32<const N: i32>(self) -> Self {
         Self(self.0.map(|x| x << N))
     }
     #[inline(always)]
     fn shl_u64<const N: i32>(self) -> Self {
         Self::from_u64s(self.u64s().map(|x| x << N))
-    }
-    #[inline(always)]
-    fn shr_u16<const N: i32>(self) -> Self {
-        Self::from_u16s(self.u16s().map(|x| x >> N))
     }
     #[inline(always)]
     fn shr_u32<const N: i32>(self) -> Self {
@@ -188,28 +155,12 @@ impl Vector for V128 {
         Self::from_u64s(self.u64s().map(|x| x >> N))
     }
     #[inline(always)]
-    fn shr_i16<const N: i32>(self) -> Self {
-        Self::from_u16s(self.u16s().map(|x| (x as i16 >> N) as u16))
-    }
-    #[inline(always)]
     fn shr_i32<const N: i32>(self) -> Self {
         Self(self.0.map(|x| (x as i32 >> N) as u32))
     }
     #[inline(always)]
     fn rotl_u32<const N: i32>(self) -> Self {
         Self(self.0.map(|x| x.rotate_left(N as u32)))
-    }
-    #[inline(always)]
-    fn rotl_u64<const N: i32>(self) -> Self {
-        Self::from_u64s(self.u64s().map(|x| x.rotate_left(N as u32)))
-    }
-    #[inline(always)]
-    fn rotr_u32<const N: i32>(self) -> Self {
-        Self(self.0.map(|x| x.rotate_right(N as u32)))
-    }
-    #[inline(always)]
-    fn rotr_u64<const N: i32>(self) -> Self {
-        Self::from_u64s(self.u64s().map(|x| x.rotate_right(N as u32)))
     }
     #[inline(always)]
     fn rotl16_u32(self, _indices: Self) -> Self {
@@ -289,13 +240,6 @@ impl Vector for V128 {
         let (a, n) = (self.bytes(), N as usize);
         Self::from_bytes(core::array::from_fn(|i| if i + n < 16 { a[i + n] } else { 0 }))
     }
-    #[inline(always)]
-    fn narrow_i32(self, other: Self) -> Self {
-        let words = [self.0, other.0];
-        Self::from_u16s(core::array::from_fn(|i| {
-            (words[i / 4][i % 4] as i32).clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as u16
-        }))
-    }
 
     #[inline(always)]
     fn zip_lanes(self, other: Self) -> (Self, Self) {
@@ -308,16 +252,5 @@ impl Vector for V128 {
     #[inline(always)]
     fn extract_u64<const I: usize>(self) -> u64 {
         self.u64s()[I]
-    }
-    #[inline(always)]
-    fn insert_u32<const I: usize>(mut self, x: u32) -> Self {
-        self.0[I] = x;
-        self
-    }
-    #[inline(always)]
-    fn insert_u64<const I: usize>(self, x: u64) -> Self {
-        let mut words = self.u64s();
-        words[I] = x;
-        Self::from_u64s(words)
     }
 }

@@ -70,10 +70,6 @@ impl Vector for V128 {
         Self(u8x16_splat(x))
     }
     #[inline(always)]
-    fn splat_u16(x: u16) -> Self {
-        Self(u16x8_splat(x))
-    }
-    #[inline(always)]
     fn splat_u32(x: u32) -> Self {
         Self(u32x4_splat(x))
     }
@@ -96,19 +92,13 @@ impl Vector for V128 {
         xor = v128_xor;
         andnot = v128_andnot;
         add_u8 = u8x16_add;
-        add_u16 = u16x8_add;
         add_u32 = u32x4_add;
         add_u64 = u64x2_add;
-        sub_u16 = u16x8_sub;
         sub_u32 = u32x4_sub;
-        sub_u64 = u64x2_sub;
-        mullo_u16 = u16x8_mul;
         dot_i16 = i32x4_dot_i16x8;
         eq_u8 = u8x16_eq;
-        eq_u32 = u32x4_eq;
         gt_i8 = i8x16_gt;
         gt_i32 = i32x4_gt;
-        narrow_i32 = i16x8_narrow_i32x4;
         interleave_lo_u8 = u8x16_shuffle::<0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23>;
         interleave_hi_u8 = u8x16_shuffle::<8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31>;
         interleave_lo_u16 = u16x8_shuffle::<0, 8, 1, 9, 2, 10, 3, 11>;
@@ -128,30 +118,15 @@ impl Vector for V128 {
     }
 
     shift! {
-        shl_u16 = u16x8_shl;
         shl_u32 = u32x4_shl;
         shl_u64 = u64x2_shl;
-        shr_u16 = u16x8_shr;
         shr_u32 = u32x4_shr;
         shr_u64 = u64x2_shr;
-        shr_i16 = i16x8_shr;
         shr_i32 = i32x4_shr;
     }
     #[inline(always)]
     fn rotl_u32<const N: i32>(self) -> Self {
         Self(v128_or(u32x4_shl(self.0, N as u32), u32x4_shr(self.0, 32 - N as u32)))
-    }
-    #[inline(always)]
-    fn rotl_u64<const N: i32>(self) -> Self {
-        Self(v128_or(u64x2_shl(self.0, N as u32), u64x2_shr(self.0, 64 - N as u32)))
-    }
-    #[inline(always)]
-    fn rotr_u32<const N: i32>(self) -> Self {
-        Self(v128_or(u32x4_shr(self.0, N as u32), u32x4_shl(self.0, 32 - N as u32)))
-    }
-    #[inline(always)]
-    fn rotr_u64<const N: i32>(self) -> Self {
-        Self(v128_or(u64x2_shr(self.0, N as u32), u64x2_shl(self.0, 64 - N as u32)))
     }
 
     /// Relaxed: an index of 16 or more gives 0 or the byte at the index modulo 16, but 0 with the top bit
@@ -197,14 +172,6 @@ impl Vector for V128 {
     #[inline(always)]
     fn extract_u64<const I: usize>(self) -> u64 {
         u64x2_extract_lane::<I>(self.0)
-    }
-    #[inline(always)]
-    fn insert_u32<const I: usize>(self, x: u32) -> Self {
-        Self(u32x4_replace_lane::<I>(self.0, x))
-    }
-    #[inline(always)]
-    fn insert_u64<const I: usize>(self, x: u64) -> Self {
-        Self(u64x2_replace_lane::<I>(self.0, x))
     }
 }
 

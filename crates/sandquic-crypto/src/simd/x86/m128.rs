@@ -40,20 +40,6 @@ macro_rules! shift {
     )*};
 }
 
-/// Rotations. The second count cannot be a constant argument, so it goes in a register, until LLVM sees
-/// that it is constant.
-macro_rules! rotate {
-    ($($name:ident = $first:ident $second:ident $bits:literal;)*) => {$(
-        #[inline(always)]
-        fn $name<const N: i32>(self) -> Self {
-            Self(intrinsics!(_mm_or_si128(
-                $first(self.0, _mm_cvtsi32_si128(N)),
-                $second(self.0, _mm_cvtsi32_si128($bits - N))
-            )))
-        }
-    )*};
-}
-
 impl<const SSSE3: bool> Vector for M128<SSSE3> {
     const LANES: usize = 1;
     const FAST_SWIZZLE: bool = SSSE3;
@@ -100,20 +86,14 @@ impl<const SSSE3: bool> Vector for M128<SSSE3> {
         or = _mm_or_si128;
         xor = _mm_xor_si128;
         add_u8 = _mm_add_epi8;
-        add_u16 = _mm_add_epi16;
         add_u32 = _mm_add_epi32;
         add_u64 = _mm_add_epi64;
-        sub_u16 = _mm_sub_epi16;
         sub_u32 = _mm_sub_epi32;
-        sub_u64 = _mm_sub_epi64;
-        mullo_u16 = _mm_mullo_epi16;
         mul_even_u32 = _mm_mul_epu32;
         dot_i16 = _mm_madd_epi16;
         eq_u8 = _mm_cmpeq_epi8;
-        eq_u32 = _mm_cmpeq_epi32;
         gt_i8 = _mm_cmpgt_epi8;
         gt_i32 = _mm_cmpgt_epi32;
-        narrow_i32 = _mm_packs_epi32;
         interleave_lo_u8 = _mm_unpacklo_epi8;
         interleave_hi_u8 = _mm_unpackhi_epi8;
         interleave_lo_u16 = _mm_unpacklo_epi16;
@@ -129,22 +109,21 @@ impl<const SSSE3: bool> Vector for M128<SSSE3> {
     }
 
     shift! {
-        shl_u16 = _mm_slli_epi16;
         shl_u32 = _mm_slli_epi32;
         shl_u64 = _mm_slli_epi64;
-        shr_u16 = _mm_srli_epi16;
         shr_u32 = _mm_srli_epi32;
         shr_u64 = _mm_srli_epi64;
-        shr_i16 = _mm_srai_epi16;
         shr_i32 = _mm_srai_epi32;
         shl_bytes = _mm_slli_si128;
         shr_bytes = _mm_srli_si128;
     }
-    rotate! {
-        rotl_u32 = _mm_sll_epi32 _mm_srl_epi32 32;
-        rotl_u64 = _mm_sll_epi64 _mm_srl_epi64 64;
-        rotr_u32 = _mm_srl_epi32 _mm_sll_epi32 32;
-        rotr_u64 = _mm_srl_epi64 _mm_sll_epi64 64;
+    /// The second count cannot be a constant argument, so both go in registers, until LLVM sees that they are constant.
+    #[inline(always)]
+    fn rotl_u32<const N: i32>(self) -> Self {
+        Self(intrinsics!(_mm_or_si128(
+            _mm_sll_epi32(self.0, _mm_cvtsi32_si128(N)),
+            _mm_srl_epi32(self.0, _mm_cvtsi32_si128(32 - N))
+        )))
     }
 
     #[inline(always)]
@@ -209,21 +188,5 @@ impl<const SSSE3: bool> Vector for M128<SSSE3> {
     fn extract_u64<const I: usize>(self) -> u64 {
         // SAFETY: both types are 16 bytes without padding or invalid values.
         unsafe { transmute::<__m128i, [u64; 2]>(self.0)[I] }
-    }
-    #[inline(always)]
-    fn insert_u32<const I: usize>(self, x: u32) -> Self {
-        // SAFETY: both types are 16 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<__m128i, [u32; 4]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u32; 4], __m128i>(elements) })
-    }
-    #[inline(always)]
-    fn insert_u64<const I: usize>(self, x: u64) -> Self {
-        // SAFETY: both types are 16 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<__m128i, [u64; 2]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u64; 2], __m128i>(elements) })
     }
 }

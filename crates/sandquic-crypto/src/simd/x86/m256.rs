@@ -40,20 +40,6 @@ macro_rules! shift {
     )*};
 }
 
-/// Rotations. The second count cannot be a constant argument, so it goes in a register, until LLVM sees
-/// that it is constant.
-macro_rules! rotate {
-    ($($name:ident = $first:ident $second:ident $bits:literal;)*) => {$(
-        #[inline(always)]
-        fn $name<const N: i32>(self) -> Self {
-            Self(intrinsics!(_mm256_or_si256(
-                $first(self.0, _mm_cvtsi32_si128(N)),
-                $second(self.0, _mm_cvtsi32_si128($bits - N))
-            )))
-        }
-    )*};
-}
-
 impl Vector for M256 {
     const LANES: usize = 2;
     const FAST_SWIZZLE: bool = true;
@@ -100,20 +86,14 @@ impl Vector for M256 {
         or = _mm256_or_si256;
         xor = _mm256_xor_si256;
         add_u8 = _mm256_add_epi8;
-        add_u16 = _mm256_add_epi16;
         add_u32 = _mm256_add_epi32;
         add_u64 = _mm256_add_epi64;
-        sub_u16 = _mm256_sub_epi16;
         sub_u32 = _mm256_sub_epi32;
-        sub_u64 = _mm256_sub_epi64;
-        mullo_u16 = _mm256_mullo_epi16;
         mul_even_u32 = _mm256_mul_epu32;
         dot_i16 = _mm256_madd_epi16;
         eq_u8 = _mm256_cmpeq_epi8;
-        eq_u32 = _mm256_cmpeq_epi32;
         gt_i8 = _mm256_cmpgt_epi8;
         gt_i32 = _mm256_cmpgt_epi32;
-        narrow_i32 = _mm256_packs_epi32;
         interleave_lo_u8 = _mm256_unpacklo_epi8;
         interleave_hi_u8 = _mm256_unpackhi_epi8;
         interleave_lo_u16 = _mm256_unpacklo_epi16;
@@ -129,22 +109,21 @@ impl Vector for M256 {
     }
 
     shift! {
-        shl_u16 = _mm256_slli_epi16;
         shl_u32 = _mm256_slli_epi32;
         shl_u64 = _mm256_slli_epi64;
-        shr_u16 = _mm256_srli_epi16;
         shr_u32 = _mm256_srli_epi32;
         shr_u64 = _mm256_srli_epi64;
-        shr_i16 = _mm256_srai_epi16;
         shr_i32 = _mm256_srai_epi32;
         shl_bytes = _mm256_slli_si256;
         shr_bytes = _mm256_srli_si256;
     }
-    rotate! {
-        rotl_u32 = _mm256_sll_epi32 _mm256_srl_epi32 32;
-        rotl_u64 = _mm256_sll_epi64 _mm256_srl_epi64 64;
-        rotr_u32 = _mm256_srl_epi32 _mm256_sll_epi32 32;
-        rotr_u64 = _mm256_srl_epi64 _mm256_sll_epi64 64;
+    /// The second count cannot be a constant argument, so both go in registers, until LLVM sees that they are constant.
+    #[inline(always)]
+    fn rotl_u32<const N: i32>(self) -> Self {
+        Self(intrinsics!(_mm256_or_si256(
+            _mm256_sll_epi32(self.0, _mm_cvtsi32_si128(N)),
+            _mm256_srl_epi32(self.0, _mm_cvtsi32_si128(32 - N))
+        )))
     }
 
     #[inline(always)]
@@ -190,21 +169,5 @@ impl Vector for M256 {
     fn extract_u64<const I: usize>(self) -> u64 {
         // SAFETY: both types are 32 bytes without padding or invalid values.
         unsafe { transmute::<__m256i, [u64; 4]>(self.0)[I] }
-    }
-    #[inline(always)]
-    fn insert_u32<const I: usize>(self, x: u32) -> Self {
-        // SAFETY: both types are 32 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<__m256i, [u32; 8]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u32; 8], __m256i>(elements) })
-    }
-    #[inline(always)]
-    fn insert_u64<const I: usize>(self, x: u64) -> Self {
-        // SAFETY: both types are 32 bytes without padding or invalid values.
-        let mut elements = unsafe { transmute::<__m256i, [u64; 4]>(self.0) };
-        elements[I] = x;
-        // SAFETY: as above.
-        Self(unsafe { transmute::<[u64; 4], __m256i>(elements) })
     }
 }
