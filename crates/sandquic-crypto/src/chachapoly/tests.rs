@@ -19,7 +19,7 @@ fn every_way<D: Direction>(state: &block::State, aad: &[u8], data: &[u8]) -> ([u
         run(&|kernel| backend::dispatch(kernel)),
         soft,
         "{}, {} bytes",
-        backend::backend(),
+        crate::backend(),
         data.len()
     );
     assert_eq!(

@@ -2,9 +2,9 @@
 //!
 #![doc = include_str!("../../docs/poly1305.md")]
 
-#[cfg_attr(not(test), allow(dead_code, reason = "one of the two scalar forms is used, by target"))]
+#[allow(dead_code, reason = "one of the two scalar forms is used, by target")]
 mod scalar32;
-#[cfg_attr(not(test), allow(dead_code, reason = "one of the two scalar forms is used, by target"))]
+#[allow(dead_code, reason = "one of the two scalar forms is used, by target")]
 mod scalar64;
 #[cfg(test)]
 pub(crate) mod tests;
