@@ -8,7 +8,8 @@
 //!
 //! Blocks have 64 bytes. The ciphers implement [`cipher::KeyIvInit`], [`cipher::StreamCipher`] and
 //! [`cipher::StreamCipherSeek`]; a call that would run past the end of the keystream is an error, and the
-//! data is as before. (RustCrypto's crate leaves the last block of the 32-bit counter unused; this one does not.)
+//! data is as before. (RustCrypto's crate leaves the last block of the 32-bit counter unused; this one does not.
+//! libsodium's XChaCha20 counts on in 64 bits, and agrees up to there.)
 //!
 //! ```
 //! use sandquic_crypto::chacha::ChaCha20;
