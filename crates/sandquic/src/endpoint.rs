@@ -249,6 +249,8 @@ impl Endpoint {
             state.close(now, key, error_code, reason.clone());
         }
         state.accepting.notify(&mut state.wakes);
+        // It refuses the attempts that nobody has taken.
+        state.wake_driver();
     }
 
     /// Wait until no connection is left, which takes about three round trips after the last is closed.
@@ -371,6 +373,9 @@ impl Endpoint {
             Ok((handle, conn)) => {
                 state.stats.accepted_handshakes += 1;
                 let key = state.insert(handle, conn);
+                if let Some((code, reason)) = state.closed.clone() {
+                    state.close(now, key, code, reason);
+                }
                 drop(state);
                 Ok(Connecting::new(ConnRef::adopt(self.shared.clone(), key)))
             }

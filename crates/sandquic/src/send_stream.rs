@@ -21,13 +21,16 @@ use crate::connection::ConnRef;
 pub struct SendStream {
     conn: ConnRef,
     id: StreamId,
-    /// Opened by a client before the handshake was complete.
+    /// Opened by a client before the handshake was complete. Once the server has rejected the early data, another
+    /// stream may have the same number.
     early: bool,
+    /// Given up by the application.
+    reset: bool,
 }
 
 impl SendStream {
     pub(crate) fn new(conn: ConnRef, id: StreamId, early: bool) -> Self {
-        Self { conn, id, early }
+        Self { conn, id, early, reset: false }
     }
 
     /// Write some of `buf`, at least one byte unless it is empty, and return how many. Waits for flow control.
@@ -92,7 +95,11 @@ impl SendStream {
     /// If the stream was finished or reset before.
     pub fn finish(&mut self) -> Result<(), ClosedStream> {
         let mut locked = self.conn.lock();
-        match locked.conn().inner.send_stream(self.id).finish() {
+        let conn = locked.conn();
+        if self.early && !conn.early_data_usable() {
+            return Ok(());
+        }
+        match conn.inner.send_stream(self.id).finish() {
             Ok(()) => {
                 locked.mark();
                 Ok(())
@@ -115,6 +122,8 @@ impl SendStream {
             return Ok(());
         }
         conn.inner.send_stream(self.id).reset(error_code)?;
+        self.reset = true;
+        locked.wake_stopped(self.id);
         locked.mark();
         Ok(())
     }
@@ -125,7 +134,7 @@ impl SendStream {
     ///
     /// If the stream is at its end.
     pub fn set_priority(&self, priority: i32) -> Result<(), ClosedStream> {
-        self.conn.lock().conn().inner.send_stream(self.id).set_priority(priority)
+        self.with_stream(|mut stream| stream.set_priority(priority))
     }
 
     /// The priority last set.
@@ -134,7 +143,19 @@ impl SendStream {
     ///
     /// If the stream is at its end.
     pub fn priority(&self) -> Result<i32, ClosedStream> {
-        self.conn.lock().conn().inner.send_stream(self.id).priority()
+        self.with_stream(|stream| stream.priority())
+    }
+
+    fn with_stream<T>(
+        &self,
+        f: impl FnOnce(proto::SendStream<'_>) -> Result<T, ClosedStream>,
+    ) -> Result<T, ClosedStream> {
+        let mut locked = self.conn.lock();
+        let conn = locked.conn();
+        if self.early && !conn.early_data_usable() {
+            return Err(ClosedStream::default());
+        }
+        f(conn.inner.send_stream(self.id))
     }
 
     /// Wait until the stream is over: `Some` with a code if the peer wants no more, `None` once all data of a
@@ -146,7 +167,7 @@ impl SendStream {
     pub fn stopped(
         &self,
     ) -> impl Future<Output = Result<Option<VarInt>, StoppedError>> + Send + Sync + 'static + use<> {
-        Stopped { conn: self.conn.clone(), id: self.id, early: self.early, ticket: None }
+        Stopped { conn: self.conn.clone(), id: self.id, early: self.early, over: self.reset, ticket: None }
     }
 
     /// The stream's number.
@@ -195,10 +216,10 @@ impl Drop for SendStream {
     fn drop(&mut self) {
         let mut locked = self.conn.lock();
         let conn = locked.conn();
-        conn.writers.remove(&self.id);
         if conn.error.is_some() || (self.early && !conn.early_data_usable()) {
             return;
         }
+        conn.writers.remove(&self.id);
         let mut stream = conn.inner.send_stream(self.id);
         let said = match stream.finish() {
             Ok(()) => true,
@@ -215,6 +236,8 @@ struct Stopped {
     conn: ConnRef,
     id: StreamId,
     early: bool,
+    /// The application has given the stream up.
+    over: bool,
     ticket: crate::waiters::Ticket,
 }
 
@@ -236,7 +259,16 @@ impl Future for Stopped {
         if let Some(error) = &conn.error {
             return Poll::Ready(Err(StoppedError::ConnectionLost(error.clone())));
         }
-        conn.stopped.entry(this.id).or_default().wait(&mut this.ticket, cx);
+        let waiters = conn.stopped.entry(this.id).or_default();
+        // Woken for nothing of the above: the stream was reset, which quinn-proto remembers until it is acknowledged.
+        this.over |= this.ticket.is_some() && !waiters.has(this.ticket);
+        if this.over {
+            if waiters.is_empty() {
+                conn.stopped.remove(&this.id);
+            }
+            return Poll::Ready(Ok(None));
+        }
+        waiters.wait(&mut this.ticket, cx);
         Poll::Pending
     }
 }

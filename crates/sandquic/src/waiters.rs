@@ -36,6 +36,11 @@ impl Waiters {
         }
     }
 
+    /// Whether a future waits.
+    pub(crate) fn has(&self, ticket: Ticket) -> bool {
+        ticket.is_some_and(|id| self.wakers.contains_key(&id))
+    }
+
     /// Whether nobody waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.wakers.is_empty()

@@ -58,6 +58,10 @@ impl Connecting {
     /// # Errors
     ///
     /// If the connection fails first.
+    ///
+    /// # Panics
+    ///
+    /// If called after the attempt has yielded its result.
     pub async fn handshake_data(&mut self) -> Result<Box<dyn Any>, ConnectionError> {
         let conn = self.conn.as_ref().expect("not used after it yielded");
         let ticket = &mut self.data_ticket;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use quinn_proto::StreamId;
+
 use crate::state::{Conn, Locked, Shared};
 
 /// A counted handle to a connection in the state of its endpoint.
@@ -57,6 +59,12 @@ impl<'a> LockedConn<'a> {
     /// The connection has something to send.
     pub(crate) fn mark(&mut self) {
         self.state.mark(self.key);
+    }
+
+    /// Wake those who wait for the end of a stream to be sent on.
+    pub(crate) fn wake_stopped(&mut self, id: StreamId) {
+        let state = &mut *self.state;
+        state.conns[self.key].wake_stopped(id, &mut state.wakes);
     }
 
     /// One more handle to the connection.

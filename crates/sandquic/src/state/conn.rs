@@ -141,7 +141,8 @@ impl Conn {
         self.stopped.clear();
     }
 
-    fn wake_stopped(&mut self, id: StreamId, wakes: &mut Vec<Waker>) {
+    /// Wake those who wait for the end of a stream to be sent on.
+    pub(crate) fn wake_stopped(&mut self, id: StreamId, wakes: &mut Vec<Waker>) {
         if let Some(mut waiters) = self.stopped.remove(&id) {
             waiters.notify(wakes);
         }

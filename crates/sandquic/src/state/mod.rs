@@ -116,7 +116,7 @@ pub(crate) struct State {
     pub(crate) accepting: Waiters,
     pub(crate) idle: Waiters,
     pub(crate) stats: EndpointStats,
-    /// Set once the application closed the endpoint.
+    /// Set once the application closed the endpoint: what connections accepted later are closed with.
     pub(crate) closed: Option<(VarInt, Bytes)>,
     /// Set once the driver has ended because the socket failed or its executor went away.
     pub(crate) lost: Option<ConnectionError>,

@@ -75,9 +75,28 @@ fn rejected_early_data_is_reported_and_the_connection_goes_on() {
         let (read, reset) = reading.await;
         assert_eq!(read, Err(ReadError::ZeroRttRejected));
         reset.unwrap_err();
-        drop((send, other));
 
+        // Another stream has the number of the first one now, and nothing done to the first one touches it.
         let server = accepting.await;
+        let mut again = client.open_uni().await.unwrap();
+        assert_eq!(again.id(), send.id());
+        let data = common::pattern(5_000_000);
+        let expected = data.clone();
+        let writing = net.world.spawn(async move {
+            again.write_all(&data).await.unwrap();
+            again
+        });
+        net.world.sleep(ms(1)).await;
+        send.finish().unwrap();
+        send.set_priority(1).unwrap_err();
+        drop((send, other));
+        let mut recv = server.accept_uni().await.unwrap();
+        let mut received = vec![0; expected.len()];
+        recv.read_exact(&mut received).await.unwrap();
+        assert!(received == expected);
+        writing.await.finish().unwrap();
+        assert_eq!(recv.read(&mut [0; 1]).await, Ok(None));
+
         net.send(&client, &server, common::pattern(10_000)).1.await;
     });
 }

@@ -179,6 +179,26 @@ fn closing_the_endpoint_closes_its_connections() {
 }
 
 #[test]
+fn closing_the_endpoint_ends_the_attempts() {
+    let net = Net::new(103, Link::CLEAN);
+    net.world.run(async {
+        let taken = net.client.connect(server_addr(), NAME).unwrap();
+        let incoming = net.server.accept().await.unwrap();
+        let waiting = net.client.connect(server_addr(), NAME).unwrap();
+        net.world.sleep(ms(15)).await;
+        net.server.close(VarInt::from_u32(9), b"shutting down");
+        // Nobody takes this one, not even to refuse it.
+        let error = waiting.await.unwrap_err();
+        let ConnectionError::ConnectionClosed(close) = error else { panic!("{error:?}") };
+        assert_eq!(close.error_code, TransportErrorCode::CONNECTION_REFUSED);
+        assert_eq!(incoming.await.unwrap_err(), ConnectionError::LocallyClosed);
+        let error = taken.await.unwrap_err();
+        assert!(matches!(error, ConnectionError::ConnectionClosed(_)), "{error:?}");
+        net.server.wait_idle().await;
+    });
+}
+
+#[test]
 fn a_dropped_endpoint_lets_its_connections_end_in_peace() {
     let net = Net::new(100, Link::CLEAN);
     let Net { world, server, client } = net;

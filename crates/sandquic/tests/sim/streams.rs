@@ -144,6 +144,23 @@ fn reset_is_seen_with_its_code() {
 }
 
 #[test]
+fn reset_ends_the_wait_for_the_end() {
+    let net = Net::new(37, Link::CLEAN);
+    net.world.run(async {
+        let (client, _server) = net.connect().await;
+        let mut send = client.open_uni().await.unwrap();
+        send.write_all(b"x").await.unwrap();
+        let (one, other) = (net.world.spawn(send.stopped()), net.world.spawn(send.stopped()));
+        net.world.sleep(ms(100)).await;
+        let start = net.world.now();
+        send.reset(VarInt::from_u32(1)).unwrap();
+        // Neither now nor later does it wait for the peer to acknowledge that.
+        assert_eq!((one.await, other.await, send.stopped().await), (Ok(None), Ok(None), Ok(None)));
+        assert_eq!(net.world.now(), start);
+    });
+}
+
+#[test]
 fn stop_is_seen_with_its_code() {
     let net = Net::new(24, Link::BAD);
     net.world.run(async {
