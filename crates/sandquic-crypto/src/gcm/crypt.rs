@@ -219,7 +219,12 @@ impl<const OPEN: bool> AesClmulKernel for Native<'_, OPEN> {
         }
         macro_rules! counter_block {
             ($counter:expr) => {
-                <N as AesInstructions>::V::broadcast_u32([words[0], words[1], words[2], u32::swap_bytes($counter)])
+                <N as AesInstructions>::V::broadcast_u32([
+                    words[0],
+                    words[1],
+                    words[2],
+                    u32::swap_bytes($counter),
+                ])
             };
         }
         let mut counter = 2u32;
