@@ -172,7 +172,7 @@ impl crypto::ServerConfig for QuicServerConfig {
 /// TLS13_AES_128_GCM_SHA256), or rustls refuses it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
-pub struct NoInitialCipherSuite(#[from] Problem);
+pub struct NoInitialCipherSuite(Problem);
 
 #[derive(Debug, Clone, thiserror::Error)]
 enum Problem {

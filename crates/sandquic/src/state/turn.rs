@@ -83,7 +83,7 @@ impl Future for Driver {
             }
         };
         state.expire(now);
-        if state.handles == 0 {
+        if state.handles == 0 || state.closed.is_some() {
             state.refuse_all(cx, &mut this.response);
         }
         let more_to_send = matches!(state.work(cx, now), Sent::More);
@@ -129,10 +129,13 @@ impl State {
         received: &mut Vec<Received>,
         response: &mut Vec<u8>,
     ) -> io::Result<bool> {
+        let mut more = false;
         if let Some(old) = self.old_socket.clone() {
             // What was under way to the old address. It may fail as it likes.
-            if let Poll::Ready(Err(_)) = old.poll_recv(cx, RECEIVE_BATCH, received) {
-                self.old_socket = None;
+            match old.poll_recv(cx, RECEIVE_BATCH, received) {
+                Poll::Ready(Ok(())) => more = true,
+                Poll::Ready(Err(_)) => self.old_socket = None,
+                Poll::Pending => {}
             }
             for datagrams in received.drain(..) {
                 self.handle(cx, now, datagrams, response);
@@ -142,11 +145,12 @@ impl State {
         let mut taken = 0;
         while taken < RECEIVE_LIMIT {
             match socket.poll_recv(cx, RECEIVE_BATCH, received) {
-                Poll::Ready(Ok(())) => {}
+                // One more than it brings: a socket that brings nothing shall not keep this turn going.
+                Poll::Ready(Ok(())) => taken += 1,
                 // These tell of a datagram sent earlier, and any host on the path can provoke them.
                 Poll::Ready(Err(e)) if is_transient(&e) => taken += 1,
                 Poll::Ready(Err(e)) => return Err(e),
-                Poll::Pending => return Ok(false),
+                Poll::Pending => return Ok(more),
             }
             for datagrams in received.drain(..) {
                 taken += datagrams.contents.len().div_ceil(datagrams.stride.max(1)).max(1);
@@ -169,7 +173,11 @@ impl State {
         let Received { mut contents, stride, addr, ecn, dst_ip } = datagrams;
         let mut known = false;
         while !contents.is_empty() {
-            let datagram = contents.split_to(stride.clamp(1, contents.len()));
+            // The only or last one is taken whole: to split it would cost a block of memory and its counting.
+            let datagram = match stride.max(1) {
+                stride if stride < contents.len() => contents.split_to(stride),
+                _ => std::mem::take(&mut contents),
+            };
             response.clear();
             match self.endpoint.handle(now, addr, dst_ip, ecn, datagram, response) {
                 None => {}
@@ -220,12 +228,7 @@ impl State {
     /// For every connection that may have something to say: events, datagrams, next deadline.
     fn work(&mut self, cx: &mut Context<'_>, now: Instant) -> Sent {
         if self.send_blocked(cx).is_pending() {
-            // Nothing can leave, but the application shall still learn what arrived, and time goes on.
-            for at in 0..self.dirty.len() {
-                let key = self.dirty[at];
-                self.exchange_events(key);
-                self.note_deadline(key);
-            }
+            self.work_blocked();
             return Sent::Blocked;
         }
         let segments = self.socket.max_transmit_segments().clamp(1, SEND_SEGMENTS);
@@ -247,11 +250,22 @@ impl State {
                 }
                 Sent::Blocked => {
                     self.mark(key);
+                    self.work_blocked();
                     return Sent::Blocked;
                 }
             }
         }
         if more { Sent::More } else { Sent::All }
+    }
+
+    /// The part of [`work`](Self::work) that needs no socket. Nothing can leave, but the application shall still
+    /// learn what arrived, and time goes on.
+    fn work_blocked(&mut self) {
+        for at in 0..self.dirty.len() {
+            let key = self.dirty[at];
+            self.exchange_events(key);
+            self.note_deadline(key);
+        }
     }
 
     /// Send the datagram that the socket did not take before, if there is one.

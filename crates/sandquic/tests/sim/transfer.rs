@@ -135,3 +135,28 @@ fn time_goes_on_while_a_socket_is_full() {
         assert!(net.world.polls() - before < 100, "it waits without spinning");
     });
 }
+
+#[test]
+fn what_arrives_is_read_while_a_socket_is_full() {
+    let net = Net::new(65, Link::CLEAN);
+    net.world.run(async {
+        let (one, from_one) = net.connect().await;
+        let (other, from_other) = net.connect().await;
+        net.world.sleep(ms(100)).await;
+        net.world.jam(client_addr(), true);
+        let start = net.world.now();
+        // The acknowledgement of the first does not get through, and the second arrives at the same time.
+        let mut streams = Vec::new();
+        for server in [&from_one, &from_other] {
+            let mut stream = server.open_uni().await.unwrap();
+            stream.write_all(&pattern(5000)).await.unwrap();
+            stream.finish().unwrap();
+            streams.push(stream);
+        }
+        for client in [other, one] {
+            let mut stream = client.accept_uni().await.unwrap();
+            assert!(stream.read_to_end(5000).await.unwrap() == pattern(5000));
+            assert_eq!(net.world.now() - start, ms(10));
+        }
+    });
+}

@@ -89,8 +89,9 @@ pub struct Sleep(Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl Sleep {
     pub(super) fn new(duration: Duration) -> Self {
+        // Counted from now, not from when it is first polled.
         let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self(Box::pin(monotonic_clock::wait_for(nanoseconds)))
+        Self(Box::pin(monotonic_clock::wait_until(monotonic_clock::now().saturating_add(nanoseconds))))
     }
 }
 

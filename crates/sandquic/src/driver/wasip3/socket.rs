@@ -198,6 +198,8 @@ impl AsyncUdpSocket for WasiSocket {
 
     fn poll_recv(&self, cx: &mut Context<'_>, max: usize, out: &mut Vec<Received>) -> Poll<io::Result<()>> {
         let mut io = lock(&self.io);
+        // It may wait for the host with more to send, and nobody may have anything to add.
+        let _ = io.sender.as_mut().poll(cx);
         lock(&io.inbox).room = max;
         let _ = io.receiver.as_mut().poll(cx);
         let mut inbox = lock(&io.inbox);
