@@ -12,6 +12,10 @@ use quinn_proto::{Chunk, Chunks, ClosedStream, ConnectionError, ReadableError, S
 
 use crate::connection::ConnRef;
 
+/// Pieces below this many bytes are copied if they are to be kept, since each holds the whole datagram that it arrived
+/// in: a peer that sends single bytes shall not fill the memory far beyond what the application allowed.
+const SMALL: usize = 512;
+
 /// A stream to receive on.
 ///
 /// Dropping it before its end stops it with code 0, as [`stop`](Self::stop) does.
@@ -176,7 +180,10 @@ impl RecvStream {
     pub async fn read_to_end(&mut self, size_limit: usize) -> Result<Vec<u8>, ReadToEndError> {
         let mut pieces = Vec::new();
         let (mut start, mut end) = (u64::MAX, 0);
-        while let Some(chunk) = self.read_chunk(usize::MAX, false).await? {
+        while let Some(mut chunk) = self.read_chunk(usize::MAX, false).await? {
+            if chunk.bytes.len() < SMALL {
+                chunk.bytes = Bytes::copy_from_slice(&chunk.bytes);
+            }
             start = start.min(chunk.offset);
             end = end.max(chunk.offset + chunk.bytes.len() as u64);
             if end - start > size_limit as u64 {
@@ -316,8 +323,12 @@ impl Drop for RecvStream {
     fn drop(&mut self) {
         let mut locked = self.conn.lock();
         let conn = locked.conn();
+        if conn.error.is_some() || (self.early && !conn.early_data_usable()) {
+            // Once early data is rejected, another stream may have the same number.
+            return;
+        }
         conn.readers.remove(&self.id);
-        if self.done || conn.error.is_some() || (self.early && !conn.early_data_usable()) {
+        if self.done {
             return;
         }
         // A stream that is over already needs no stopping.
