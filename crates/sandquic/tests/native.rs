@@ -5,10 +5,13 @@
 mod common;
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use common::{NAME, client_config, pattern, server_config};
-use sandquic::{Connection, Endpoint, SocketOptions, VarInt, block_on, spawn};
+use sandquic::{Connection, Endpoint, SocketOptions, VarInt, block_on, sleep, spawn};
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
@@ -99,4 +102,22 @@ fn a_peer_that_never_answers_times_out() {
         endpoint.connect_with(config, addr, NAME).unwrap().await.unwrap_err()
     });
     assert_eq!(error, sandquic::ConnectionError::TimedOut);
+}
+
+#[test]
+fn a_busy_task_makes_nobody_late() {
+    let turns = block_on(async {
+        let turns = Arc::new(AtomicU32::new(0));
+        let counter = turns.clone();
+        spawn(std::future::poll_fn::<(), _>(move |cx| {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(1) {}
+            counter.fetch_add(1, Ordering::Relaxed);
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }));
+        sleep(Duration::from_millis(5)).await;
+        turns.load(Ordering::Relaxed)
+    });
+    assert!(turns < 100, "{turns} turns of a millisecond in a sleep of five");
 }
