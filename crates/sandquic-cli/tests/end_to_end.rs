@@ -123,6 +123,7 @@ fn progress_is_told_on_standard_error() {
 
 /// Nothing in the components needs this project's host. `cargo xtask test` sets `WASMTIME_BIN`.
 #[test]
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn the_components_run_under_the_stock_wasmtime_command() {
     if std::env::var_os("WASMTIME_BIN").is_none() {
         eprintln!("skipped: WASMTIME_BIN names no wasmtime");
