@@ -8,6 +8,7 @@ mod bench;
 mod build;
 mod cmd;
 mod demo;
+mod fuzz;
 mod guests;
 mod kernels;
 mod lint;

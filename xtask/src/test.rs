@@ -6,7 +6,7 @@ use crate::cmd::Cmd;
 use crate::report::{Tally, indent, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
-use crate::{Error, Result, build, guests, kernels, lint, tools, unknown_argument};
+use crate::{Error, Result, build, fuzz, guests, kernels, lint, tools, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
@@ -24,6 +24,7 @@ stages:
   sandbox   the tests of the provider and the endpoint as wasm32-wasip2, run by `sandquic run`
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer;
             the constant-time checks
+  fuzz      the fuzz targets, a minute in all
 
 A stage that fails does not keep the others from running, unless they need what it makes.
 ";
@@ -42,6 +43,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "native", run: native, needs: Some("build") },
     Stage { name: "sandbox", run: sandbox, needs: Some("build") },
     Stage { name: "kernels", run: kernel_tests, needs: Some("build") },
+    Stage { name: "fuzz", run: |c| fuzz::smoke(c.workspace), needs: None },
 ];
 
 /// The libraries whose tests run inside the sandbox; the kernels have a stage of their own.

@@ -42,31 +42,42 @@ pub(crate) fn component(workspace: &Workspace, subcommand: &str, component: &str
 
 /// cargo-deny: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
-    let installed = workspace.target("tools/bin/cargo-deny");
-    for program in [PathBuf::from("cargo-deny"), installed.clone()] {
+    cargo_tool(workspace, "cargo-deny")
+}
+
+/// cargo-fuzz: on PATH, under `target/tools`, or built there.
+pub(crate) fn cargo_fuzz(workspace: &Workspace) -> Result<PathBuf> {
+    cargo_tool(workspace, "cargo-fuzz")
+}
+
+/// A tool from crates.io, its program named like its package.
+fn cargo_tool(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    let installed = workspace.target("tools/bin").join(name);
+    for program in [PathBuf::from(name), installed.clone()] {
         if works(&program) {
             return Ok(program);
         }
     }
     let started = Instant::now();
-    eprintln!("tools: building cargo-deny (a few minutes, once)");
+    eprintln!("tools: building {name} (minutes, once)");
     // Without optimization: it runs for seconds.
     let install = workspace
         .cargo()
-        .words("install --quiet --locked --debug cargo-deny --root")
-        .arg(workspace.target("tools"));
+        .words("install --quiet --locked --debug --root")
+        .arg(workspace.target("tools"))
+        .arg(name);
     install
         .env("CARGO_TARGET_DIR", workspace.target("tools/build"))
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .read()
         .map_err(|error| {
             Error::Failed(format!(
-                "{}\ncargo-deny is needed: `cargo install cargo-deny` where there is a network",
+                "{}\n{name} is needed: `cargo install {name}` where there is a network",
                 error.message()
             ))
         })?;
     let _ = fs::remove_dir_all(workspace.target("tools/build"));
-    eprintln!("tools: cargo-deny built in {}", time(started.elapsed()));
+    eprintln!("tools: {name} built in {}", time(started.elapsed()));
     Ok(installed)
 }
 
