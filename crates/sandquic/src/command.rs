@@ -3,8 +3,8 @@
 /// Make a program of `async fn run(args: Vec<String>) -> u8` (or anything that is `Into<u8>`), which gets the
 /// arguments, the program's name first, and returns the exit status.
 ///
-/// Under WASI (target `wasm32-wasip2`, crate type `cdylib`) it exports `wasi:cli/run` of WASI 0.3, natively (a binary) it is
-/// `fn main`. `run` is within [`block_on`](crate::block_on) in both.
+/// Under WASI (target `wasm32-wasip2`, crate type `cdylib`) it exports `wasi:cli/run` of WASI 0.3, natively (a
+/// binary) it is `fn main`. `run` is within [`block_on`](crate::block_on) in both.
 ///
 /// ```no_run
 /// # mod m {
@@ -27,8 +27,8 @@ macro_rules! command {
 /// Make a program of `async fn run(args: Vec<String>) -> u8` (or anything that is `Into<u8>`), which gets the
 /// arguments, the program's name first, and returns the exit status.
 ///
-/// Under WASI (target `wasm32-wasip2`, crate type `cdylib`) it exports `wasi:cli/run` of WASI 0.3, natively (a binary) it is
-/// `fn main`. `run` is within [`block_on`](crate::block_on) in both.
+/// Under WASI (target `wasm32-wasip2`, crate type `cdylib`) it exports `wasi:cli/run` of WASI 0.3, natively (a
+/// binary) it is `fn main`. `run` is within [`block_on`](crate::block_on) in both.
 #[cfg(target_os = "wasi")]
 #[macro_export]
 macro_rules! command {

@@ -1,8 +1,8 @@
 //! A QUIC endpoint (RFC 9000, RFC 9001, RFC 9221) that runs inside a WebAssembly component or natively.
 //!
 //! The names are those of quinn 0.11, so that a program written for quinn mostly needs its `use` lines changed;
-//! `docs/quinn.md` in the repository lists every difference. The protocol state machine is quinn-proto's, built without *ring*
-//! and aws-lc; the TLS session on top of [`rustls::quic`] is this crate's, and works with any rustls
+//! `docs/quinn.md` in the repository lists every difference. The protocol state machine is quinn-proto's, built
+//! without *ring* and aws-lc; the TLS session on top of [`rustls::quic`] is this crate's, and works with any rustls
 //! [`CryptoProvider`](rustls::crypto::CryptoProvider). Where a constructor needs a provider and none was given it
 //! uses [`sandquic_rustls::provider()`].
 //!

@@ -119,8 +119,8 @@ impl RecvStream {
 
     /// Take the next piece of at most `max_length` bytes without copying, with its offset in the stream; `None` at
     /// the end. With `ordered` the pieces come in order, without gaps; otherwise as they arrive, which avoids
-    /// waiting for what was lost. Once read without order, a stream cannot be read in order. Where pieces begin and end means
-    /// nothing. Cancel-safe.
+    /// waiting for what was lost. Once read without order, a stream cannot be read in order. Where pieces begin and
+    /// end means nothing. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -171,8 +171,8 @@ impl RecvStream {
         .await
     }
 
-    /// Read all that remains. If the stream was read without order before, then what was read then is zero in the result.
-    /// Not cancel-safe.
+    /// Read all that remains. If the stream was read without order before, then what was read then is zero in the
+    /// result. Not cancel-safe.
     ///
     /// # Errors
     ///

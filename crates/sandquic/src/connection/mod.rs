@@ -108,7 +108,8 @@ impl Connection {
         SendDatagram::new(self, data)
     }
 
-    /// The largest application datagram that can be sent now, in bytes; `None` if the peer takes none. It may change with the path.
+    /// The largest application datagram that can be sent now, in bytes; `None` if the peer takes none. It may change
+    /// with the path.
     pub fn max_datagram_size(&self) -> Option<usize> {
         self.0.lock().conn().inner.datagrams().max_size()
     }

@@ -21,8 +21,8 @@ impl SocketOptions {
     }
 
     /// Ask for a receive buffer of this many bytes. The system may grant less:
-    /// see [`Endpoint::socket_buffers`](crate::Endpoint::socket_buffers). On Linux a process with the right to do so (CAP_NET_ADMIN) gets it even beyond
-    /// `net.core.rmem_max`.
+    /// see [`Endpoint::socket_buffers`](crate::Endpoint::socket_buffers). On Linux a process with the right to do so
+    /// (CAP_NET_ADMIN) gets it even beyond `net.core.rmem_max`.
     #[must_use]
     pub fn recv_buffer(mut self, bytes: usize) -> Self {
         self.recv_buffer = Some(bytes);
@@ -46,8 +46,8 @@ impl SocketOptions {
     }
 }
 
-/// The sizes of a socket's buffers in bytes, as the system reports them. Linux counts its own bookkeeping too, so it reports
-/// twice what was asked for.
+/// The sizes of a socket's buffers in bytes, as the system reports them. Linux counts its own bookkeeping too, so it
+/// reports twice what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketBuffers {
     /// For datagrams that have arrived.

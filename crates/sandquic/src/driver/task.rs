@@ -83,7 +83,7 @@ impl Drop for Enter {
 }
 
 /// Run `future` in the background: within [`block_on`] in the same thread, elsewhere in this crate's own thread
-/// (natively). Dropping the [`Task`] does not end it.
+/// (natively). Dropping the [`Task`] does not end it. A panic of it ends the `block_on` that it is within, too.
 pub fn spawn<F>(future: F) -> Task<F::Output>
 where
     F: Future<Output: MaybeSend> + MaybeSend + 'static,

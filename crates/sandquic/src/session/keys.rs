@@ -43,7 +43,7 @@ impl crypto::PacketKey for Packet {
 pub(super) struct Header(pub(super) Box<dyn HeaderProtectionKey>);
 
 impl Header {
-    /// The parts of a packet that header protection works on: first byte, sample, and up to four bytes of packet number.
+    /// The parts of a packet that header protection works on: first byte, sample, up to four bytes of packet number.
     fn parts<'a>(&self, pn_offset: usize, packet: &'a mut [u8]) -> (&'a mut u8, &'a [u8], &'a mut [u8]) {
         let (head, sample) = packet.split_at_mut(pn_offset + SAMPLE_OFFSET);
         let (first, head) = head.split_first_mut().expect("a packet has a first byte");

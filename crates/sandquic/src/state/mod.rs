@@ -230,8 +230,8 @@ impl State {
         }
     }
 
-    /// As [`respond`](Self::respond), from a call of the application. If the socket takes nothing now then the datagram is lost,
-    /// as it may be on its way, and the peer asks again.
+    /// As [`respond`](Self::respond), from a call of the application. If the socket takes nothing now then the
+    /// datagram is lost, as it may be on its way, and the peer asks again.
     pub(crate) fn respond_now(&self, transmit: &proto::Transmit, buffer: &[u8]) {
         let waker = self.driver.clone().unwrap_or_else(|| Waker::noop().clone());
         self.respond(&mut std::task::Context::from_waker(&waker), transmit, buffer);
