@@ -1,4 +1,20 @@
-//! AES with keys of 128, 192 and 256 bits (FIPS 197): single blocks and, inside the crate, counter mode.
+//! AES with keys of 128, 192 and 256 bits (FIPS 197): blocks, and the counter mode of SP 800-38A.
+//!
+//! [`Aes128`], [`Aes192`] and [`Aes256`] implement [`cipher::BlockCipherEncrypt`] and [`cipher::BlockCipherDecrypt`];
+//! [`Aes128Ctr`], [`Aes192Ctr`] and [`Aes256Ctr`] implement [`cipher::StreamCipher`] and
+//! [`cipher::StreamCipherSeek`]. [`cipher::InnerIvInit`] makes one of those of an expanded key.
+//!
+//! ```
+//! use sandquic_crypto::aes::Aes128Ctr;
+//! use sandquic_crypto::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+//!
+//! let mut cipher = Aes128Ctr::new(&[7; 16].into(), &[9; 16].into());
+//! let mut data = *b"some text";
+//! cipher.apply_keystream(&mut data);
+//! cipher.seek(5u32);
+//! cipher.apply_keystream(&mut data[5..]);
+//! assert_eq!(&data[5..], b"text");
+//! ```
 //!
 #![doc = include_str!("../../docs/aes.md")]
 
@@ -9,6 +25,7 @@ pub(crate) mod ctr;
 pub(crate) mod key;
 mod layout;
 mod nibble;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +41,8 @@ use cipher::{
 
 use blocks::{Decrypt, Encrypt};
 use key::Key;
+
+pub use stream::{Aes128Ctr, Aes192Ctr, Aes256Ctr};
 
 /// [`layout::arrange`] for 0 to 3 omitted ShiftRows.
 static ARRANGE: [[u8; 16]; 4] =

@@ -15,7 +15,7 @@ fn every_way<D: Direction>(state: &block::State, aad: &[u8], data: &[u8]) -> ([u
     };
     let soft = run(&|kernel| kernel.soft());
     assert_eq!(run(&|kernel| kernel.run::<portable::V128>()), soft, "portable vectors, {} bytes", data.len());
-    assert_eq!(run(&|kernel| backend::dispatch(kernel)), soft, "{}, {} bytes", crate::backend(), data.len());
+    assert_eq!(run(&|kernel| backend::dispatch(kernel)), soft, "{}, {} bytes", backend(), data.len());
     assert_eq!(
         run(&|kernel| backend::dispatch_narrow(kernel)),
         soft,

@@ -1,4 +1,4 @@
-//! What ChaCha and Salsa share: a keystream of numbered 64-byte blocks made into a `cipher` stream.
+//! What ChaCha, Salsa and AES in counter mode share: a keystream of numbered 64-byte blocks made into a `cipher` stream.
 
 use cipher::{OverflowError, SeekNum, StreamCipherError};
 
@@ -159,12 +159,16 @@ macro_rules! each_of_four {
 }
 pub(crate) use each_of_four;
 
-/// The traits of `cipher` for a type whose field 0 is a [`Stream`].
+/// The traits of `cipher` for a type whose field 0 is a [`Stream`]: from a key, or from an `inner` block cipher, whose
+/// key is then the type's.
 macro_rules! impl_stream_cipher {
     ($name:ident <$($param:ident : $bound:ident),*>, key $key:ty, nonce $nonce:ty) => {
         impl<$($param: $bound),*> cipher::KeySizeUser for $name<$($param),*> {
             type KeySize = $key;
         }
+        impl_stream_cipher!($name<$($param: $bound),*>, inner, nonce $nonce);
+    };
+    ($name:ident <$($param:ident : $bound:ident),*>, inner, nonce $nonce:ty) => {
         impl<$($param: $bound),*> cipher::IvSizeUser for $name<$($param),*> {
             type IvSize = $nonce;
         }
