@@ -1,6 +1,6 @@
 //! Stream ciphers, a message each from the key on, and the generator.
 
-use cipher::{KeyIvInit, StreamCipher};
+use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand_core::{Rng, SeedableRng};
 
 use crate::case::{Case, Op, key, repeat};
@@ -23,6 +23,8 @@ pub(crate) fn cases(cases: &mut Vec<Case>) {
     cases.push(cipher::<chacha20::ChaCha8>("rustcrypto", "chacha8"));
     cases.push(cipher::<salsa::Salsa20>("sandquic", "salsa20"));
     cases.push(cipher::<salsa20::Salsa20>("rustcrypto", "salsa20"));
+    cases.push(aes_128_ctr::<sandquic_crypto::aes::Aes128Ctr>("sandquic"));
+    cases.push(aes_128_ctr::<ctr::Ctr128BE<aes::Aes128>>("rustcrypto"));
     cases.push(generator::<chacha::ChaCha20Rng>("sandquic"));
     cases.push(generator::<chacha20::ChaCha20Rng>("rustcrypto"));
     cases.push(generator::<rand_chacha::ChaCha20Rng>("rand_chacha"));
@@ -40,6 +42,27 @@ fn cipher<C: KeyIvInit + StreamCipher>(library: &'static str, primitive: &'stati
         Op::Apply,
         repeat(move |data| {
             C::new(&k, &iv).apply_keystream(data);
+            []
+        }),
+    )
+}
+
+/// Unlike the others with the key set up once, as it is where AES is used: a message each from the first block on.
+fn aes_128_ctr<C>(library: &'static str) -> Case
+where
+    C: KeyIvInit + StreamCipher + StreamCipherSeek + 'static,
+{
+    let (mut k, mut iv) = (cipher::Key::<C>::default(), cipher::Iv::<C>::default());
+    k.copy_from_slice(&key::<16>());
+    iv.copy_from_slice(&key::<16>());
+    let mut cipher = C::new(&k, &iv);
+    Case::new(
+        library,
+        "aes-128-ctr",
+        Op::Apply,
+        repeat(move |data| {
+            cipher.seek(0u32);
+            cipher.apply_keystream(data);
             []
         }),
     )
