@@ -1,11 +1,11 @@
 //! `cargo xtask build`: the guests, then the `sandquic` command that embeds them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::cmd::Cmd;
-use crate::guests::{BUILDS, Build};
+use crate::guests::{BUILDS, Build, WIDE};
 use crate::report::{Tally, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
@@ -98,6 +98,14 @@ fn peer_128(workspace: &Workspace) -> Result<()> {
     update(&from, &to)
 }
 
+/// Builds the wrapper of rustc that gives wide-arithmetic to our kernels alone (its source says why), beside this program.
+fn scoped_rustc(workspace: &Workspace) -> Result<PathBuf> {
+    workspace.cargo().words("build --quiet --package xtask --bin scoped-rustc").run()?;
+    let here = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot tell where this program is: {error}")))?;
+    Ok(here.with_file_name(format!("scoped-rustc{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// Cargo over every member that is built natively.
 pub(crate) fn native(workspace: &Workspace, command: &str) -> Result<Cmd> {
     let mut cargo = workspace.cargo().words(command).arg("--workspace");
@@ -121,6 +129,9 @@ fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<
     }
     if !build.features.is_empty() {
         cargo = cargo.args(["--features", build.features]);
+    }
+    if build.rustflags == WIDE {
+        cargo = cargo.env("RUSTC_WRAPPER", scoped_rustc(workspace)?).env("CARGO_PROFILE_GUEST_LTO", "off");
     }
     cargo.run()?;
 

@@ -8,7 +8,7 @@ pub(crate) const BASE: &str = "";
 /// With 128-bit SIMD.
 pub(crate) const SIMD128: &str = "-C target-feature=+simd128";
 
-/// With everything the kernels can use.
+/// With everything the kernels can use. The last feature is kept from all other crates: see `scoped-rustc`.
 pub(crate) const WIDE: &str = "-C target-feature=+simd128,+relaxed-simd,+wide-arithmetic";
 
 /// One call of cargo. Each has a build folder of its own: neither other flags nor other features (a `cdylib`'s file has
