@@ -13,7 +13,8 @@ use crate::{Error, Result, fail, tools};
 const SECONDS: usize = 60;
 
 /// How libFuzzer runs: inputs of any length from the start, since it has no time to grow them.
-const OPTIONS: &str = "-max_len=4096 -len_control=0 -timeout=60 -rss_limit_mb=2048 -print_final_stats=1";
+const OPTIONS: &str =
+    "-max_len=4096 -len_control=0 -timeout=60 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1";
 
 /// The line of libFuzzer's statistics that says how often the target was called.
 const EXECUTIONS: &str = "stat::number_of_executed_units:";
