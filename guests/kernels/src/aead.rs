@@ -33,23 +33,37 @@ fn pair<A: AeadInOut + KeyInit + 'static>(
     library: &'static str,
     primitive: &'static str,
 ) {
-    let (cipher, nonce) = keyed::<A>();
-    cases.push(Case::new(library, primitive, Op::Seal, repeat(move |data| seal(&cipher, &nonce, data))));
+    let open = |(cipher, nonce): &(A, Nonce<A>), data: &mut [u8], tag: &Tag<A>| {
+        cipher.decrypt_inout_detached(nonce, &HEADER, data.into(), tag).is_ok()
+    };
+    seal_and_open(cases, library, primitive, keyed, |(cipher, nonce), data| seal(cipher, nonce, data), open);
+}
 
-    let (cipher, nonce) = keyed::<A>();
+/// Cases of a cipher that seals in place to a tag and opens; each case sets up its own.
+pub(crate) fn seal_and_open<C: 'static, T: AsRef<[u8]> + 'static>(
+    cases: &mut Vec<Case>,
+    library: &'static str,
+    primitive: &'static str,
+    keyed: impl Fn() -> C,
+    seal: impl Fn(&C, &mut [u8]) -> T + Copy + 'static,
+    open: impl Fn(&C, &mut [u8], &T) -> bool + 'static,
+) {
+    let cipher = keyed();
+    cases.push(Case::new(library, primitive, Op::Seal, repeat(move |data| seal(&cipher, data))));
+
+    let cipher = keyed();
     // The ciphertext of the last message that was opened, made when another length comes.
-    let mut sealed: Option<(Vec<u8>, Tag<A>)> = None;
+    let mut sealed: Option<(Vec<u8>, T)> = None;
     cases.push(Case::new(library, primitive, Op::Open, move |iterations, data: &mut [u8]| {
         if sealed.as_ref().is_none_or(|(ciphertext, _)| ciphertext.len() != data.len()) {
             let mut ciphertext = vec![0x5a; data.len()];
-            let tag = seal(&cipher, &nonce, &mut ciphertext);
+            let tag = seal(&cipher, &mut ciphertext);
             sealed = Some((ciphertext, tag));
         }
         let Some((ciphertext, tag)) = &sealed else { return Vec::new() };
         repeat(|data| {
             data.copy_from_slice(ciphertext);
-            let opened = cipher.decrypt_inout_detached(&nonce, &HEADER, (&mut *data).into(), tag);
-            [u8::from(opened.is_ok())]
+            [u8::from(open(&cipher, data, tag))]
         })(iterations, data)
     }));
 }

@@ -1,4 +1,5 @@
-//! The body of the kernel benchmark: our primitives beside RustCrypto's crates, timed in one process.
+//! The body of the kernel benchmark: our primitives beside RustCrypto's crates and the paper's kernels, timed in one
+//! process.
 //!
 //! The same code runs in Wasmtime, in V8 and natively. For every primitive and length it first checks that all
 //! libraries compute the same, then times them in turn, repetition by repetition, so that what
@@ -10,6 +11,8 @@ mod case;
 mod clock;
 mod hash;
 mod mask;
+#[cfg(feature = "baselines")]
+mod paper;
 #[cfg(feature = "ring")]
 mod ring;
 mod stream;
@@ -20,7 +23,7 @@ use case::Case;
 pub use case::Op;
 
 /// Libraries that this body may hold; [`libraries`] says which it does.
-pub const LIBRARIES: &[&str] = &["sandquic", "shuffle", "rustcrypto", "rand_chacha", "ring"];
+pub const LIBRARIES: &[&str] = &["sandquic", "shuffle", "rustcrypto", "rand_chacha", "paper", "ring"];
 
 /// The largest length in bytes that is taken: 64 MiB.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -89,6 +92,8 @@ fn cases() -> Vec<Case> {
     hash::cases(&mut cases);
     aead::cases(&mut cases);
     mask::cases(&mut cases);
+    #[cfg(feature = "baselines")]
+    paper::cases(&mut cases);
     #[cfg(feature = "ring")]
     ring::cases(&mut cases);
     cases

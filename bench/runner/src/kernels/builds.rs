@@ -31,6 +31,8 @@ pub enum Build {
     Soft,
     /// Our ChaCha20 with rotations as shuffles that the compiler knows.
     Shuffle,
+    /// The paper's kernels and scalar MACs; on Wasm with simd128. Natively the MACs take the processor's instructions.
+    Paper,
     /// RustCrypto's current crates; on Wasm with simd128.
     #[value(name = "rustcrypto")]
     #[serde(rename = "rustcrypto")]
@@ -58,6 +60,7 @@ impl Build {
             Self::SandquicRelaxed => ("kernels-relaxed", "sandquic"),
             Self::Soft => ("kernels-base", "sandquic"),
             Self::Shuffle => ("kernels-simd128", "shuffle"),
+            Self::Paper => ("kernels-simd128", "paper"),
             Self::RustCrypto => ("kernels-simd128", "rustcrypto"),
             Self::RustCryptoSoft => ("kernels-simd128-soft", "rustcrypto"),
             Self::RustCryptoNoSimd => ("kernels-base", "rustcrypto"),
@@ -71,6 +74,7 @@ impl Build {
         Some(match self {
             Self::Sandquic => "sandquic",
             Self::Shuffle => "shuffle",
+            Self::Paper => "paper",
             Self::RustCrypto => "rustcrypto",
             Self::RandChacha => "rand_chacha",
             Self::Ring => "ring",

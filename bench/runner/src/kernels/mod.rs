@@ -1,4 +1,5 @@
-//! `sandquic bench kernels`: our primitives beside RustCrypto's crates, in Wasmtime, in V8 and natively.
+//! `sandquic bench kernels`: our primitives beside RustCrypto's crates and the paper's kernels, in Wasmtime, in V8 and
+//! natively.
 //!
 //! The body that is timed (`guests/kernels`) is the same in every engine. Builds that differ by library alone are timed
 //! in one process, sample by sample in turn; those that differ by target features or configuration are
