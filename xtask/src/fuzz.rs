@@ -22,6 +22,7 @@ const EXECUTIONS: &str = "stat::number_of_executed_units:";
 /// Builds every target, then runs one after another.
 pub(crate) fn smoke(workspace: &Workspace) -> Result<Tally> {
     let program = tools::cargo_fuzz(workspace)?;
+    tools::cxx()?;
     let list = fuzz(workspace, &program, "list").read()?;
     let targets: Vec<&str> = list.split_whitespace().collect();
     if targets.is_empty() {

@@ -13,7 +13,7 @@ use crate::{Error, Result, build, cmd::Cmd, guests, tools, unknown_argument};
 
 pub(crate) use imports::check as component_imports;
 
-/// Libraries that guests are made of, and the guest that is a program.
+/// Libraries that guests are made of, and the benchmarks' guest, which is one too.
 const LIBRARIES_FOR_WASM: [&str; 6] = [
     "sandquic-crypto",
     "sandquic-rustls",

@@ -32,7 +32,7 @@ commands:
   build   build the components and the `sandquic` command (target/release/sandquic)
   demo    build everything, send a 256 MiB file into the sandbox, print the table
   lint    format, lints, documentation, licences, layers, `unsafe`, guests' dependencies and imports
-  test    the whole test suite: lint, build, native, sandbox, end to end, kernels
+  test    the whole test suite: lint, build, native (end to end too), sandbox, kernels, fuzz
   bench   build, then `sandquic bench` with the arguments given
 
 `cargo xtask COMMAND --help` tells more. Exit status: 0 done, 1 failed, 2 usage.

@@ -21,7 +21,7 @@ stages:
   lint      what `cargo xtask lint` checks
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
-  sandbox   the tests of the provider and the endpoint as wasm32-wasip2, run by `sandquic run`
+  sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer;
             the constant-time checks
   fuzz      the fuzz targets, a minute in all

