@@ -16,7 +16,9 @@ pub mod stats;
 pub mod transfer;
 pub mod units;
 
+mod choice;
 mod error;
+mod output;
 mod system;
 
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Engines, builds, and where each build's code is.
 
-use std::fmt;
-
 use clap::ValueEnum;
 use serde::Serialize;
+
+use crate::choice::display_by_value;
 
 /// What runs the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
@@ -92,24 +92,4 @@ impl Build {
     }
 }
 
-macro_rules! display_by_value {
-    ($($type:ty),*) => {$(
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
-            }
-        }
-    )*};
-}
 display_by_value!(Engine, Build);
-
-/// The list without what it says twice, in its own order; all there is if it is empty.
-pub(super) fn chosen<T: ValueEnum + PartialEq + Copy>(list: &[T]) -> Vec<T> {
-    let mut chosen = Vec::new();
-    for &item in if list.is_empty() { T::value_variants() } else { list } {
-        if !chosen.contains(&item) {
-            chosen.push(item);
-        }
-    }
-    chosen
-}

@@ -9,7 +9,6 @@ mod builds;
 mod record;
 mod session;
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -18,9 +17,10 @@ use sandquic_kernels::Request;
 
 pub use builds::{Build, Engine};
 
+use crate::choice::chosen;
+use crate::output::Output;
 use crate::provenance::Provenance;
 use crate::{Context, Error};
-use builds::chosen;
 use record::{Record, Setup};
 use session::{Node, Session};
 
@@ -96,7 +96,7 @@ pub fn run(args: Args, context: &Context, modules: &[(&str, &[u8])]) -> Result<(
     if args.engine.is_empty() && node.is_none() {
         // Nobody asked for it by name.
         engines.retain(|engine| *engine != Engine::V8);
-        note("engine v8 is left out: there is no Node (`node`, or what SANDQUIC_NODE names)");
+        note("engine v8 is left out: there is no Node 20 or newer (`node`, or what SANDQUIC_NODE names)");
     }
     let runs = plan(&engines, &chosen(&args.build));
     if runs.is_empty() {
@@ -110,8 +110,7 @@ pub fn run(args: Args, context: &Context, modules: &[(&str, &[u8])]) -> Result<(
             Engine::Native => (),
         }
     }
-    // Opened first: a long measurement should not end at a file that cannot be written.
-    let output = args.json.as_deref().map(open_output).transpose()?;
+    let output = Output::open(args.json.as_deref())?;
 
     let setup = Setup {
         rounds: args.rounds,
@@ -141,7 +140,7 @@ pub fn run(args: Args, context: &Context, modules: &[(&str, &[u8])]) -> Result<(
     }
     progress.finish_and_clear();
     record.finish();
-    show(&record, output)
+    output.write(&record.table(), &record)
 }
 
 /// Which processes a round has.
@@ -161,31 +160,6 @@ fn plan(engines: &[Engine], builds: &[Build]) -> Vec<Run> {
         }
     }
     runs
-}
-
-fn show(record: &Record, output: Option<(Box<dyn Write>, bool, String)>) -> Result<(), Error> {
-    let to_stdout = output.as_ref().is_some_and(|(_, stdout, _)| *stdout);
-    let table = record.table();
-    let printed = if to_stdout { write!(io::stderr(), "{table}") } else { write!(io::stdout(), "{table}") };
-    printed.map_err(|error| Error::failed(format!("cannot print the table: {error}")))?;
-    if let Some((mut file, _, name)) = output {
-        serde_json::to_writer_pretty(&mut file, record)
-            .map_err(io::Error::from)
-            .and_then(|()| file.write_all(b"\n"))
-            .and_then(|()| file.flush())
-            .map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
-    }
-    Ok(())
-}
-
-/// The place of the record, whether that is standard output, and its name.
-fn open_output(path: &std::path::Path) -> Result<(Box<dyn Write>, bool, String), Error> {
-    if path.as_os_str() == "-" {
-        return Ok((Box::new(io::stdout()), true, "the record to standard output".into()));
-    }
-    let name = path.display().to_string();
-    let file = File::create(path).map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
-    Ok((Box::new(io::BufWriter::new(file)), false, name))
 }
 
 fn note(line: &str) {

@@ -27,7 +27,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// The `node` of the path or of `$SANDQUIC_NODE`, if there is one.
+    /// The `node` of the path or of `$SANDQUIC_NODE`, if there is one that is new enough.
     pub(super) fn find() -> Result<Option<Self>, Error> {
         let program = std::env::var_os("SANDQUIC_NODE").map_or_else(|| "node".into(), PathBuf::from);
         let Ok(output) = Command::new(&program).arg("--version").stdin(Stdio::null()).output() else {
@@ -36,10 +36,13 @@ impl Node {
         if !output.status.success() {
             return Ok(None);
         }
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if major(&version) < Some(20) {
+            return Ok(None);
+        }
         let files = tempfile::tempdir()
             .map_err(|error| Error::failed(format!("cannot make a temporary directory: {error}")))?;
         write(&files, "node.mjs", NODE_SCRIPT.as_bytes())?;
-        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok(Some(Self { program, version, files }))
     }
 }
@@ -47,10 +50,13 @@ impl Node {
 impl Node {
     /// V8 has relaxed SIMD on by default since version 11.4: Node 20 has not, and 21 knows the flag no more.
     fn needs_flag_for_relaxed_simd(&self) -> bool {
-        let major =
-            self.version.trim_start_matches('v').split('.').next().and_then(|major| major.parse().ok());
-        major.is_some_and(|major: u32| major < 21)
+        major(&self.version) < Some(21)
     }
+}
+
+/// The first number of a version like `v20.11.1`.
+fn major(version: &str) -> Option<u32> {
+    version.trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
 fn write(directory: &TempDir, name: &str, bytes: &[u8]) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! The serving peer: the sender of every benchmark.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const CHUNKS: usize = 32;
 pub(super) async fn run(args: ServerArgs) -> Result<(), Error> {
     if args.until_stdin_closes {
         std::thread::spawn(|| {
-            let _ = io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink());
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
             std::process::exit(0);
         });
     }

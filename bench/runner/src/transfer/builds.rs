@@ -1,12 +1,12 @@
 //! The builds and ciphers that are compared, and how each build's receiver is started.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::choice::display_by_value;
 use crate::{Context, Error};
 
 /// A build of the receiver: kernels, target features and surroundings.
@@ -147,27 +147,7 @@ pub enum Cipher {
     ChaCha20Poly1305,
 }
 
-macro_rules! display_by_value {
-    ($($type:ty),*) => {$(
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
-            }
-        }
-    )*};
-}
 display_by_value!(Build, Cipher);
-
-/// The list without what it says twice, in its own order; all there is if it is empty.
-pub(super) fn chosen<T: ValueEnum + PartialEq + Copy>(list: &[T]) -> Vec<T> {
-    let mut chosen = Vec::new();
-    for &item in if list.is_empty() { T::value_variants() } else { list } {
-        if !chosen.contains(&item) {
-            chosen.push(item);
-        }
-    }
-    chosen
-}
 
 #[cfg(test)]
 mod tests {
@@ -213,12 +193,5 @@ mod tests {
         let context = Context { peer: "p".into(), ..context };
         let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"));
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("p"), "/d"));
-    }
-
-    #[test]
-    fn a_list_keeps_its_order_and_loses_repetitions() {
-        use Build::{NativeQuinn, WasmBase};
-        assert_eq!(chosen(&[NativeQuinn, WasmBase, NativeQuinn]), [NativeQuinn, WasmBase]);
-        assert_eq!(chosen::<Build>(&[]), Build::value_variants());
     }
 }

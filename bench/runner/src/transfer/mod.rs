@@ -16,7 +16,6 @@ mod record;
 mod session;
 mod table;
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,11 +24,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub use builds::{Build, Cipher};
 
+use crate::choice::chosen;
+use crate::output::Output;
 use crate::provenance::Provenance;
 use crate::system::{Buffers, split_cpus};
 use crate::units::{parse_size, show_size};
 use crate::{Context, Error};
-use builds::chosen;
 use record::{Record, Row, Setup};
 use session::{Content, Failure, Session};
 
@@ -102,8 +102,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     if args.window.is_some_and(|window| window < 64 << 10) {
         return Err(Error::Usage("--window must be at least 64KiB".into()));
     }
-    // Opened first: an hour of measurement should not end at a file that cannot be written.
-    let output = args.json.as_deref().map(open_output).transpose()?;
+    let output = Output::open(args.json.as_deref())?;
 
     let builds = chosen(&args.build);
     builds.iter().try_for_each(|build| build.check(context))?;
@@ -150,42 +149,12 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     progress.finish();
 
     let record = Record::new(provenance, setup, rows);
-    let table = table::render(&record);
-    let print = |error: io::Error| Error::failed(format!("cannot print the table: {error}"));
-    match output {
-        None => write!(io::stdout(), "{table}").map_err(print)?,
-        Some((Output::Stdout, _)) => {
-            write!(io::stderr(), "{table}").map_err(print)?;
-            record.write(&mut io::stdout().lock()).map_err(|error| {
-                Error::failed(format!("cannot write the record to standard output: {error}"))
-            })?;
-        }
-        Some((Output::File(mut file), name)) => {
-            write!(io::stdout(), "{table}").map_err(print)?;
-            record
-                .write(&mut file)
-                .map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
-        }
-    }
+    output.write(&table::render(&record), &record)?;
     match record.failed_runs() {
         0 => Ok(()),
         1 => Err(Error::failed("1 run failed; it is left out of the means")),
         count => Err(Error::failed(format!("{count} runs failed; they are left out of the means"))),
     }
-}
-
-enum Output {
-    Stdout,
-    File(File),
-}
-
-fn open_output(path: &std::path::Path) -> Result<(Output, String), Error> {
-    let name = path.display().to_string();
-    if name == "-" {
-        return Ok((Output::Stdout, name));
-    }
-    let file = File::create(path).map_err(|error| Error::failed(format!("cannot write {name}: {error}")))?;
-    Ok((Output::File(file), name))
 }
 
 /// A progress bar on standard error, if that is a terminal. It counts bytes of all counted runs.

@@ -1,7 +1,6 @@
 //! What a measurement leaves: rows with their samples, the set-up and the provenance.
 
 use std::fs;
-use std::io::{self, Write};
 
 use serde::Serialize;
 
@@ -72,9 +71,7 @@ impl Setup {
             drops: "difference of UDP RcvbufErrors of the network namespace over the run",
         }
     }
-}
 
-impl Setup {
     /// Most bytes that the sender may have on the way unacknowledged.
     pub(super) fn window(&self) -> u64 {
         self.window
@@ -220,13 +217,6 @@ impl Record {
     /// Whether sender and receiver had processors of their own.
     pub(super) fn is_pinned(&self) -> bool {
         self.setup.receiver_cpus.is_some()
-    }
-
-    /// Writes the record as JSON, indented.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, self)?;
-        out.write_all(b"\n")?;
-        out.flush()
     }
 }
 

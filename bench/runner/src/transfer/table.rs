@@ -163,9 +163,7 @@ mod tests {
     fn the_record_has_the_fields_of_the_interface() {
         let record = record();
         assert_eq!(record.failed_runs(), 2);
-        let mut json = Vec::new();
-        record.write(&mut json).unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let value = serde_json::to_value(&record).unwrap();
         assert_eq!(value["schema_version"], 1);
         assert!(value["provenance"]["rustc"].is_string());
         let row = &value["rows"][0];
