@@ -177,10 +177,18 @@ async fn get(
                 out.write(&piece)?;
             }
         }
+        // A server that never ends must not fill the disk.
+        if bytes > length {
+            break;
+        }
     }
     let elapsed = started.elapsed();
     if bytes != length {
-        return Err(Error::Failed(format!("{} announced {length} bytes and sent {bytes}", peer.address)));
+        return Err(Error::Failed(format!(
+            "{} announced {length} bytes and sent {}",
+            peer.address,
+            if bytes > length { "more".to_owned() } else { bytes.to_string() }
+        )));
     }
     if let Some(out) = &mut out {
         out.file.flush().map_err(|e| error::file("write", &out.path, &e))?;

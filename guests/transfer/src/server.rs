@@ -15,6 +15,9 @@ use crate::{
     Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, options, tls,
 };
 
+/// Connections that are served at once; more are refused, so that no number of clients can fill the memory.
+const MAX_SESSIONS: usize = 1_024;
+
 /// Runs a server: prints `listening ADDR:PORT`, then one line a request. Errors go to standard error. Returns the
 /// exit status: 0, 1 (failed), 2 (usage).
 pub async fn server(arguments: &[String], providers: &impl Providers) -> u8 {
@@ -64,6 +67,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
                 // Only a client that has proved its address already cannot be asked to.
                 let _ = incoming.retry();
             }
+            Event::Incoming(Some(incoming)) if sessions.len() >= MAX_SESSIONS => incoming.refuse(),
             Event::Incoming(Some(incoming)) => sessions.push(session(incoming, &content)),
             Event::Ended(Some(Ok(()))) => served += 1,
             Event::Ended(Some(Err(error))) => eprintln!("transfer-server: {error}"),
