@@ -1,6 +1,8 @@
 //! `sandquic info`.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -24,6 +26,7 @@ const FEATURES: &[&str] = &[
     "wide-arithmetic",
     "compiled-code-cache",
     "perfmap",
+    "jitdump",
 ];
 
 pub(crate) fn info(arguments: &InfoArgs) -> Result<ExitCode, Failure> {
@@ -54,27 +57,46 @@ pub(crate) fn info(arguments: &InfoArgs) -> Result<ExitCode, Failure> {
         write_json(path, &object)?;
         return Ok(ExitCode::SUCCESS);
     }
-    println!("sandquic {version} ({TARGET})");
-    println!("backend     {backend}, AES {aes}, GHASH {clmul}; ciphers of the provider: {ciphers}");
-    println!("engine      {ENGINE}");
-    println!("features    {}", FEATURES.join(", "));
-    println!("cache       {}", cache.as_deref().unwrap_or("none: compiled code is not kept"));
+    print(&text(version, &format!("{backend}, AES {aes}, GHASH {clmul}"), ciphers, cache.as_deref()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same for people.
+fn text(version: &str, backend: &str, ciphers: &str, cache: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        writeln!(text, "{key:<11} {value}").expect("a String takes every write");
+    };
+    line("sandquic", &format!("{version} ({TARGET})"));
+    line("backend", &format!("{backend}; ciphers of the provider: {ciphers}"));
+    line("engine", ENGINE);
+    line("features", &FEATURES.join(", "));
+    line("cache", cache.unwrap_or("none: compiled code is not kept"));
     if EMBEDDED.is_empty() {
-        println!("components  none; run `cargo xtask build`");
+        line("components", "none; run `cargo xtask build`");
     }
     for (index, (name, bytes)) in EMBEDDED.iter().enumerate() {
-        let label = if index == 0 { "components" } else { "" };
-        println!("{label:<11} @{name} ({} KiB)", bytes.len().div_ceil(1024));
+        let key = if index == 0 { "components" } else { "" };
+        line(key, &format!("@{name} ({} KiB)", bytes.len().div_ceil(1024)));
     }
-    Ok(ExitCode::SUCCESS)
+    text
+}
+
+/// Writes to standard output. A reader that wants no more, such as `head`, is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes one JSON object and a line end to a file, or to standard output for `-`.
 fn write_json(path: &Path, object: &serde_json::Value) -> Result<(), Failure> {
     let text = format!("{object:#}\n");
     if path == Path::new("-") {
-        print!("{text}");
-        return Ok(());
+        return print(&text);
     }
     fs::write(path, text)
         .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))
