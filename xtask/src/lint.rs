@@ -72,6 +72,12 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let fmt =
         tools::component(workspace, "fmt", "rustfmt").map(|()| workspace.cargo().words("fmt --all --check"));
     check("rustfmt", fmt, "run `cargo fmt`");
+    let fmt_fuzz = "fmt --manifest-path fuzz/Cargo.toml --check";
+    check(
+        "rustfmt, fuzz",
+        Ok(workspace.cargo().words(fmt_fuzz)),
+        "run `cargo fmt --manifest-path fuzz/Cargo.toml`",
+    );
 
     // The release profile, as everything native: build scripts and procedural macros are built once.
     let clippy = tools::component(workspace, "clippy", "clippy")

@@ -6,7 +6,7 @@ use crate::workspace::{Package, Workspace};
 /// The product, from the bottom up: each may name those before it.
 const PRODUCT: [&str; 3] = ["sandquic-crypto", "sandquic-rustls", "sandquic"];
 
-/// Each member's folder or name, and the members it may name beside what the first words of its row stand for.
+/// A member and those it may name.
 struct Layer {
     /// The member.
     name: &'static str,
