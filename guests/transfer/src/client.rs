@@ -279,3 +279,41 @@ impl Peer {
         Error::Failed(format!("{} {what} (code {code})", self.address))
     }
 }
+
+#[cfg(all(test, not(target_family = "wasm")))]
+mod tests {
+    use super::*;
+    use crate::{SandquicProvider, ServerOptions};
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_server_that_sends_more_than_it_announced_is_left() {
+        let fixture = |name: &str| {
+            format!("{}/../../crates/sandquic-rustls/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+        };
+        let (cert, key, ca) = (fixture("p256.pem"), fixture("p256.key.pem"), fixture("ca.pem"));
+        let flags = ["--listen", "127.0.0.1:0", "--size", "0", "--cert", &cert, "--key", &key];
+        let options = ServerOptions::parse(&words(&flags)).unwrap();
+        let config = tls::server_config(&options, sandquic_rustls::provider()).unwrap();
+        let outcome = sandquic::block_on(async {
+            let endpoint = Endpoint::server(config, options.listen).unwrap();
+            let address = endpoint.local_addr().unwrap().to_string();
+            let server = async {
+                let connection = endpoint.accept().await.unwrap().await.unwrap();
+                let (mut send, _recv) = connection.accept_bi().await.unwrap();
+                let mut header = [0; 16];
+                header[..8].copy_from_slice(&1_u64.to_be_bytes());
+                send.write_all(&header).await.unwrap();
+                // It would never end by itself.
+                while send.write_all(&[0; 4_096]).await.is_ok() {}
+            };
+            let flags = words(&["--connect", &address, "--server-name", "localhost", "--ca", &ca]);
+            futures_util::future::join(run(&flags, &SandquicProvider), server).await.0
+        });
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.ends_with(" announced 1 bytes and sent more"), "{error}");
+    }
+}
