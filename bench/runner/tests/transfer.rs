@@ -122,7 +122,8 @@ fn what_cannot_be_read_or_written_is_named() {
     assert!(stderr(&output).contains("build wasm-base does not work: cannot start"), "{}", stderr(&output));
 }
 
-/// A receiver that succeeds in the first transfer, which is not counted, and then does as the script says.
+/// A receiver that succeeds in the first transfer, which is not counted, and then does as the script says. It knows no
+/// subcommand but `run`.
 #[cfg(unix)]
 fn saboteur(directory: &Path, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
@@ -133,7 +134,7 @@ fn saboteur(directory: &Path, script: &str) -> String {
         )
     };
     let text = format!(
-        "#!/bin/sh\ngood='{}'\nwrong='{}'\nif mkdir \"$0.first\" 2>/dev/null; then echo \"$good\"; exit 0; fi\n{script}\n",
+        "#!/bin/sh\n[ \"$1\" = run ] || exit 1\ngood='{}'\nwrong='{}'\nif mkdir \"$0.first\" 2>/dev/null; then echo \"$good\"; exit 0; fi\n{script}\n",
         report("00000000000000aa", 1 << 20),
         report("00000000000000bb", 1 << 20),
     );
