@@ -8,6 +8,9 @@ fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let git = |args: &[&str]| output(Command::new("git").arg("-C").arg(&root).args(args));
     let commit = git(&["rev-parse", "HEAD"]).unwrap_or_else(|| "unknown".into());
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|list| !list.is_empty());
+    let commit = if changed { commit + "+" } else { commit };
     println!("cargo:rustc-env=SANDQUIC_BENCH_COMMIT={commit}");
     // The log of HEAD grows with every commit; without one (a tarball, a fresh clone) HEAD itself must do.
     for file in [".git/logs/HEAD", ".git/HEAD"] {

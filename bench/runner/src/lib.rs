@@ -12,7 +12,6 @@
 pub mod kernels;
 pub mod peer;
 pub mod provenance;
-pub mod stats;
 pub mod transfer;
 pub mod units;
 

@@ -3,58 +3,25 @@
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+pub use sandquic_report::record::Provenance;
 
-/// The origin of a record.
-#[derive(Debug, Clone, Serialize)]
-pub struct Provenance {
-    /// When the measurement began, in seconds since 1970-01-01 UTC.
-    pub unix_time: u64,
-    /// The command, argument by argument, without the directory of its program.
-    pub command: Vec<String>,
-    /// The commit of the sources from which the runner was built; `unknown` outside a repository.
-    pub commit: &'static str,
-    /// The version of this crate.
-    pub version: &'static str,
-    /// The compiler of the native code, as it names itself.
-    pub rustc: &'static str,
-    /// The target of the native code.
-    pub target: &'static str,
-    /// The target features with which the native code was compiled, separated by commas.
-    pub target_features: &'static str,
-    /// `release` or `debug`: what was measured in `debug` is worth nothing.
-    pub profile: &'static str,
-    /// The engine that ran components, with its version.
-    pub engine: String,
-    /// The processor's name.
-    pub cpu: String,
-    /// How many processors this process may use.
-    pub cpus: usize,
-    /// The processor's features that matter to these programs.
-    pub cpu_features: Vec<String>,
-    /// Name and release of the operating system's kernel.
-    pub kernel: String,
-}
-
-impl Provenance {
-    /// Collects it on this machine. What the system does not tell is `unknown` or empty.
-    pub fn collect(engine: &str) -> Self {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        Self {
-            unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-            command: command(),
-            commit: env!("SANDQUIC_BENCH_COMMIT"),
-            version: env!("CARGO_PKG_VERSION"),
-            rustc: env!("SANDQUIC_BENCH_RUSTC"),
-            target: env!("SANDQUIC_BENCH_TARGET"),
-            target_features: env!("SANDQUIC_BENCH_FEATURES"),
-            profile: env!("SANDQUIC_BENCH_PROFILE"),
-            engine: engine.to_owned(),
-            cpu: field(&cpuinfo, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
-            cpus: std::thread::available_parallelism().map_or(1, |count| count.get()),
-            cpu_features: cpu_features(&cpuinfo),
-            kernel: kernel(),
-        }
+/// Collects it on this machine. What the system does not tell is `unknown` or empty.
+pub fn collect(engine: &str) -> Provenance {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    Provenance {
+        unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        command: command(),
+        commit: env!("SANDQUIC_BENCH_COMMIT").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rustc: env!("SANDQUIC_BENCH_RUSTC").to_owned(),
+        target: env!("SANDQUIC_BENCH_TARGET").to_owned(),
+        target_features: env!("SANDQUIC_BENCH_FEATURES").to_owned(),
+        profile: env!("SANDQUIC_BENCH_PROFILE").to_owned(),
+        engine: engine.to_owned(),
+        cpu: field(&cpuinfo, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
+        cpus: std::thread::available_parallelism().map_or(1, |count| count.get()),
+        cpu_features: cpu_features(&cpuinfo),
+        kernel: kernel(),
     }
 }
 
@@ -121,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_collected_names_compiler_and_target() {
-        let provenance = Provenance::collect("none");
+        let provenance = collect("none");
         assert!(provenance.rustc.starts_with("rustc "), "{provenance:?}");
         assert!(provenance.target.contains('-'), "{provenance:?}");
         assert!(provenance.cpus >= 1 && !provenance.command[0].contains('/'), "{provenance:?}");

@@ -18,6 +18,7 @@ struct Layer {
 const OTHERS: &[Layer] = &[
     Layer { name: "sandquic-host", below: &[] },
     Layer { name: "sandquic-transfer", below: &PRODUCT },
+    Layer { name: "sandquic-report", below: &[] },
     Layer { name: "sandquic-baselines", below: &["sandquic-crypto", "sandquic-rustls"] },
     Layer {
         name: "sandquic-peer",
@@ -33,6 +34,7 @@ const OTHERS: &[Layer] = &[
             "sandquic-transfer",
             "sandquic-kernels",
             "sandquic-baselines",
+            "sandquic-report",
         ],
     },
     Layer {
@@ -44,6 +46,7 @@ const OTHERS: &[Layer] = &[
             "sandquic-host",
             "sandquic-transfer",
             "sandquic-bench",
+            "sandquic-report",
         ],
     },
     Layer { name: "xtask", below: &[] },

@@ -19,8 +19,7 @@ pub use builds::{Build, Engine};
 
 use crate::choice::chosen;
 use crate::output::Output;
-use crate::provenance::Provenance;
-use crate::{Context, Error};
+use crate::{Context, Error, provenance};
 use record::{Record, Setup};
 use session::{Node, Session};
 
@@ -118,7 +117,7 @@ pub fn run(args: Args, context: &Context, modules: &[(&str, &[u8])]) -> Result<(
         sample_us: args.sample_us,
         node: session.node.as_ref().map(|node| node.version.clone()),
     };
-    let mut record = Record::new(Provenance::collect(&context.engine), setup);
+    let mut record = Record::new(provenance::collect(&context.engine), setup);
     let progress = progress(u64::from(args.rounds) * runs.len() as u64);
     for _ in 0..args.rounds {
         for run in &runs {

@@ -26,10 +26,9 @@ pub use builds::{Build, Cipher};
 
 use crate::choice::chosen;
 use crate::output::Output;
-use crate::provenance::Provenance;
 use crate::system::{Buffers, split_cpus};
 use crate::units::{parse_size, show_size};
-use crate::{Context, Error};
+use crate::{Context, Error, provenance};
 use record::{Record, Row, Setup};
 use session::{Content, Failure, Session};
 
@@ -117,7 +116,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
         timeout: Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000)),
         cpus: cpus.as_ref(),
     };
-    let provenance = Provenance::collect(&context.engine);
+    let provenance = provenance::collect(&context.engine);
 
     let mut rows: Vec<Row> = Vec::new();
     for &cipher in &ciphers {

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use sandquic_report::stats::Summary;
 use serde::Serialize;
 
 use super::Args;
 use super::builds::{Build, Cipher};
 use crate::provenance::Provenance;
-use crate::stats::Summary;
 use crate::system::CpuList;
 use crate::units::GIB;
 

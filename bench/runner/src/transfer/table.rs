@@ -108,7 +108,6 @@ mod tests {
     use super::super::builds::{Build, Cipher};
     use super::super::record::{Row, Sample, Setup};
     use super::*;
-    use crate::provenance::Provenance;
 
     #[derive(clap::Parser)]
     struct Line {
@@ -139,7 +138,11 @@ mod tests {
         native.samples = vec![sample(0.4, 0.25, 0), sample(0.6, 0.25, 0)];
         let mut failed = Row::new(Build::WasmBase, Cipher::ChaCha20Poly1305, 1 << 28);
         failed.failures.push("no".into());
-        Record::new(Provenance::collect("none"), Setup::collect(&args, None), vec![base, native, failed])
+        Record::new(
+            crate::provenance::collect("none"),
+            Setup::collect(&args, None),
+            vec![base, native, failed],
+        )
     }
 
     #[test]
