@@ -11,7 +11,7 @@ use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, Wasi
 
 use crate::error::one_line;
 use crate::options::{CACHE_DIR_VARIABLE, Cache, HostOptions, Input, Network, Output, Profile, RunOptions};
-use crate::{Error, Kind, Program};
+use crate::{Error, Kind, Program, perfmap};
 
 /// The engine underneath, with its version: `wasmtime 48.0.8`.
 pub const ENGINE: &str = concat!("wasmtime ", env!("SANDQUIC_WASMTIME_VERSION"));
@@ -28,6 +28,7 @@ pub struct Host {
     cache: Option<wasmtime::Cache>,
     components: ComponentLinker<State>,
     modules: Linker<WasiP1Ctx>,
+    profile: Profile,
 }
 
 impl Host {
@@ -56,7 +57,7 @@ impl Host {
         p3::add_to_linker(&mut components).map_err(setup)?;
         let mut modules = Linker::new(&engine);
         p1::add_to_linker_async(&mut modules, |state| state).map_err(setup)?;
-        Ok(Self { engine, cache, components, modules })
+        Ok(Self { engine, cache, components, modules, profile: options.profile })
     }
 
     /// The directory that compiled code is kept in, if any.
@@ -176,6 +177,15 @@ impl Host {
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host").field("engine", &ENGINE).field("cache_dir", &self.cache_dir()).finish()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if self.profile == Profile::PerfMap {
+            // With its mangled names the file still serves.
+            let _ = perfmap::demangle(&perfmap::path());
+        }
     }
 }
 

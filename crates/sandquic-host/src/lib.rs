@@ -26,6 +26,7 @@
 mod error;
 mod host;
 mod options;
+mod perfmap;
 mod program;
 
 pub use error::Error;

@@ -35,7 +35,8 @@ pub enum Profile {
     /// Nothing.
     #[default]
     None,
-    /// A file `/tmp/perf-PID.map`, from which `perf report` names the guest's functions.
+    /// A file `/tmp/perf-PID.map`, from which `perf report` names the guest's functions. Names of Rust functions are
+    /// mangled in it until the host is dropped.
     PerfMap,
     /// Records that `perf inject --jit` merges into a profile, with the machine code.
     JitDump,

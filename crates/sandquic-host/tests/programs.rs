@@ -314,3 +314,28 @@ fn inside_a_runtime_the_async_form_is_asked_for() {
         assert_eq!(host().run_async(&program, RunOptions::default()).await.unwrap(), 0);
     });
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
+    let cache = tempfile::tempdir().unwrap();
+    let text = r#"(module
+        (func $_ZN4test5inner17h0123456789abcdefE)
+        (func (export "_start") call $_ZN4test5inner17h0123456789abcdefE))"#;
+    let program = program("named", text);
+    let map = std::path::PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
+    // The engine appends to one file for as long as the process lives.
+    let mut before = 0;
+    for hits in [0, 1] {
+        let cache = Cache::Directory(cache.path().to_path_buf());
+        let host = Host::new(HostOptions { cache, profile: sandquic_host::Profile::PerfMap }).unwrap();
+        assert_eq!(host.run(&program, RunOptions::default()).unwrap(), 0);
+        assert_eq!(host.cache_uses().0, hits);
+        drop(host);
+        let names = fs::read_to_string(&map).unwrap();
+        let new = &names[before..];
+        assert!(new.lines().any(|line| line.ends_with(" test::inner")), "{new}");
+        before = names.len();
+    }
+    fs::remove_file(&map).unwrap();
+}
