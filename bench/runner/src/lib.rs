@@ -3,6 +3,7 @@
 //! # For the caller
 //! - [`kernels`]: `sandquic bench kernels`.
 //! - [`transfer`]: `sandquic bench transfer`.
+//! - [`profile`]: CPU time of a process by category.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
 //! This crate never links the sandbox's host: the caller gives the path of the `sandquic` program ([`Context`]), which
@@ -11,6 +12,7 @@
 
 pub mod kernels;
 pub mod peer;
+pub mod profile;
 pub mod provenance;
 pub mod transfer;
 pub mod units;
