@@ -136,4 +136,3 @@ fn heaviest(mut symbols: Vec<Symbol>, count: usize) -> Vec<Symbol> {
     symbols.truncate(count);
     symbols
 }
-
