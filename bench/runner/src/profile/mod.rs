@@ -136,3 +136,6 @@ fn heaviest(mut symbols: Vec<Symbol>, count: usize) -> Vec<Symbol> {
     symbols.truncate(count);
     symbols
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,10 +203,9 @@ impl<'a> Sample<'a> {
         u64::from_str_radix(address, 16).ok()?;
         let rest = rest.trim().strip_suffix(')')?;
         let rest = rest.strip_suffix(" (deleted)").unwrap_or(rest);
-        // A symbol without name at the start of the line leaves the object alone.
-        let (symbol, object) = match rest.strip_prefix('(') {
-            Some(object) => (NAMELESS, object),
-            None => rest.rsplit_once(" (")?,
+        let (symbol, object) = match rest.rsplit_once(" (") {
+            Some(parts) => parts,
+            None => (NAMELESS, rest.strip_prefix('(')?),
         };
         let symbol = symbol.trim();
         Some(Self {
