@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sandquic_bench::units::parse_size;
 
 /// QUIC, TLS and cryptography at speed inside the WebAssembly sandbox.
 #[derive(Debug, Parser)]
@@ -54,11 +55,15 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) inherit_network: bool,
 
+    /// The memory that the program may have, for example 256MiB [default: 1GiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_memory: Option<u64>,
+
     /// Tell a profiler which functions the machine code belongs to.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) profile: Option<ProfileFormat>,
 
-    /// Compile anew, and keep nothing on disk.
+    /// Compile anew: neither take compiled code from the disk nor keep it there.
     #[arg(long)]
     pub(crate) no_cache: bool,
 

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use sandquic_host::{Cache, Host, HostOptions, Network, Preopen, Profile, RunOptions};
+use sandquic_host::{Cache, Error, Host, HostOptions, Network, Preopen, Profile, RunOptions};
 
 use crate::cli::{ProfileFormat, RunArgs};
 use crate::{Failure, components};
@@ -13,13 +13,16 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
     for (specifications, writable) in
         [(&arguments.directories, true), (&arguments.read_only_directories, false)]
     {
-        options.preopens.extend(specifications.iter().map(|text| preopen(text, writable)));
+        options.preopens.extend(specifications.iter().map(|text| Preopen::parse(text, writable)));
     }
     for text in &arguments.variables {
         options.env.push(variable(text)?);
     }
     if arguments.inherit_network {
         options.network = Network::All;
+    }
+    if let Some(bytes) = arguments.max_memory {
+        options.max_memory = bytes;
     }
     // clap leaves at least one word: the program. A `--` right after it only parts it from its arguments.
     let mut words = arguments.program.into_iter().peekable();
@@ -39,15 +42,12 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
             Some(ProfileFormat::Jitdump) => Profile::JitDump,
         },
     })?;
-    let status = host.run(&program, options)?;
+    let status = host.run(&program, options).map_err(|error| match error {
+        Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
+        error => error.into(),
+    })?;
     // The system keeps eight bits. A status that they cannot hold must not turn into success.
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
-}
-
-/// Reads `HOST[::GUEST]`.
-fn preopen(text: &str, writable: bool) -> Preopen {
-    let (host, guest) = text.split_once("::").unwrap_or((text, text));
-    Preopen { host: host.into(), guest: guest.into(), writable }
 }
 
 /// Reads `NAME[=VALUE]`; without a value the variable is this process's own.

@@ -51,6 +51,7 @@ fn wrong_command_lines_have_status_2() {
         (&["run", "--env", "=x", "x.wasm"], "the name is empty"),
         (&["run", "--env", "NO_SUCH_VARIABLE_HERE", "x.wasm"], "no such variable"),
         (&["run", "--profile", "gprof", "x.wasm"], "invalid value 'gprof'"),
+        (&["run", "--max-memory", "much", "x.wasm"], "`much` is not a size"),
         (&["run", "@nothing"], "no component nothing is built in; there are: "),
         (&["bench", "transfer", "--build", "wasm-fast"], "invalid value 'wasm-fast'"),
     ] {
@@ -73,6 +74,11 @@ fn programs_that_cannot_run_have_status_1() {
         wat::parse_str("(module (func $f (export \"_start\") unreachable))").unwrap(),
     )
     .unwrap();
+    fs::write(
+        path("large.wasm"),
+        wat::parse_str("(module (memory 16385) (func (export \"_start\")))").unwrap(),
+    )
+    .unwrap();
     for (line, message) in [
         (vec![path("none.wasm")], "no such file: "),
         (vec![path("")], "cannot read "),
@@ -80,6 +86,11 @@ fn programs_that_cannot_run_have_status_1() {
         (vec![path("cut.wasm")], "cut is damaged"),
         (vec![path("library.wasm")], "library is not a command"),
         (vec![path("crash.wasm")], "crash trapped: wasm `unreachable` instruction executed"),
+        (
+            vec!["--max-memory".into(), "1MiB".into(), path("large.wasm")],
+            "it needs more than the 1 MiB of memory",
+        ),
+        (vec![path("large.wasm")], "--max-memory"),
         (vec!["--dir".into(), path("none"), path("crash.wasm")], "cannot open the directory "),
     ] {
         let mut command = sandquic();
@@ -124,6 +135,25 @@ fn a_second_start_compiles_nothing() {
     let second = run();
     assert_eq!(entries(), kept, "the second start found it");
     assert_eq!((first.status, first.stdout), (second.status, second.stdout));
+}
+
+#[test]
+fn without_the_cache_nothing_is_read_or_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |flags: &[&str], cache: &std::path::Path| {
+        let mut command = sandquic();
+        command.arg("run").args(flags).arg(guest("transfer-client")).arg("--help");
+        command.env("SANDQUIC_CACHE_DIR", cache);
+        finish(command)
+    };
+    let output = run(&["--no-cache"], directory.path());
+    assert_eq!(output.status, Some(0), "{output:?}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    // A place that cannot hold a cache is an error to whoever would use it.
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(run(&[], &file).status, Some(1));
+    assert_eq!(run(&["--no-cache"], &file).status, Some(0));
 }
 
 #[test]

@@ -72,6 +72,15 @@ pub enum Error {
         /// The kind of trap, and the innermost functions where they are known.
         detail: String,
     },
+    /// The program asked for more memory than it was granted, and was ended.
+    OutOfMemory {
+        /// The program's name.
+        program: String,
+        /// What it was granted ([`RunOptions::max_memory`](crate::RunOptions)), in bytes.
+        granted: u64,
+        /// The innermost functions, in brackets, where they are known.
+        functions: String,
+    },
     /// The host stopped the program, because a call that it made could not be carried out.
     Stopped {
         /// The program's name.
@@ -112,6 +121,11 @@ impl fmt::Display for Error {
             ),
             Self::Setup { detail } => write!(f, "cannot start the engine: {detail}"),
             Self::Trap { program, detail } => write!(f, "{program} trapped: {detail}"),
+            Self::OutOfMemory { program, granted, functions } => write!(
+                f,
+                "{program} trapped: it needs more than the {} of memory that it was granted{functions}",
+                show_bytes(*granted)
+            ),
             Self::Stopped { program, detail } => write!(f, "{program} was stopped by the host: {detail}"),
         }
     }
@@ -124,6 +138,14 @@ impl std::error::Error for Error {
             _ => None,
         }
     }
+}
+
+/// A size in whole MiB or KiB, else in bytes.
+fn show_bytes(bytes: u64) -> String {
+    [("MiB", 20), ("KiB", 10)]
+        .into_iter()
+        .find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
+        .map_or_else(|| format!("{bytes} bytes"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
 }
 
 /// The messages of an error and its causes, on one line.

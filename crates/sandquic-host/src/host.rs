@@ -3,14 +3,14 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use wasmtime::component::{Component, Linker as ComponentLinker, ResourceTable};
+use wasmtime::component::{Component, Linker as ComponentLinker};
 use wasmtime::{CacheConfig, Config, Engine, Linker, Module, ProfilingStrategy, Store, Trap, WasmBacktrace};
-use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p1, p2, p3};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder, p1, p2, p3};
 
 use crate::error::one_line;
 use crate::options::{CACHE_DIR_VARIABLE, Cache, HostOptions, Input, Network, Output, Profile, RunOptions};
+use crate::state::{Memory, ModuleState, Refused, State};
 use crate::{Error, Kind, Program, perfmap};
 
 /// The engine underneath, with its version: `wasmtime 48.0.8`.
@@ -27,7 +27,7 @@ pub struct Host {
     engine: Engine,
     cache: Option<wasmtime::Cache>,
     components: ComponentLinker<State>,
-    modules: Linker<WasiP1Ctx>,
+    modules: Linker<ModuleState>,
     profile: Profile,
 }
 
@@ -38,6 +38,45 @@ impl Host {
     /// [`Error::Cache`] if a directory for compiled code was named and cannot be used; [`Error::Setup`] if the
     /// engine does not work on this machine.
     pub fn new(options: HostOptions) -> Result<Self, Error> {
+        Self::with_imports(options, |_| Ok(()))
+    }
+
+    /// Sets the engine up with imports of the embedder's own for components, beside WASI's.
+    ///
+    /// `add` defines them. What they need during a run is put into [`RunOptions::extensions`] and found in [`State`].
+    /// An import of WASI is replaced after `allow_shadowing(true)`. Core modules get nothing but WASI 0.1.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// use sandquic_host::wasmtime::StoreContextMut;
+    /// use sandquic_host::{Host, HostOptions, RunOptions, State};
+    ///
+    /// /// What a run was started with; the embedder keeps the other half.
+    /// struct Tickets(Arc<AtomicU32>);
+    ///
+    /// # fn main() -> Result<(), sandquic_host::Error> {
+    /// // interface tickets { next: func() -> u32; }
+    /// let host = Host::with_imports(HostOptions::default(), |linker| {
+    ///     linker.instance("acme:shop/tickets")?.func_wrap("next", |store: StoreContextMut<'_, State>, ()| {
+    ///         let tickets = store.data().extension::<Tickets>();
+    ///         Ok((tickets.map_or(0, |tickets| tickets.0.fetch_add(1, Ordering::Relaxed)),))
+    ///     })
+    /// })?;
+    /// let mut options = RunOptions::inherit();
+    /// options.extensions.insert(Tickets(Arc::new(AtomicU32::new(100))));
+    /// # let _ = host;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new); [`Error::Setup`] with what `add` returned.
+    pub fn with_imports(
+        options: HostOptions,
+        add: impl FnOnce(&mut ComponentLinker<State>) -> wasmtime::Result<()>,
+    ) -> Result<Self, Error> {
         let cache = open_cache(&options.cache)?;
         let mut config = Config::new();
         config
@@ -55,8 +94,9 @@ impl Host {
         let mut components = ComponentLinker::new(&engine);
         p2::add_to_linker_async(&mut components).map_err(setup)?;
         p3::add_to_linker(&mut components).map_err(setup)?;
+        add(&mut components).map_err(setup)?;
         let mut modules = Linker::new(&engine);
-        p1::add_to_linker_async(&mut modules, |state| state).map_err(setup)?;
+        p1::add_to_linker_async(&mut modules, |state: &mut ModuleState| &mut state.wasi).map_err(setup)?;
         Ok(Self { engine, cache, components, modules, profile: options.profile })
     }
 
@@ -106,20 +146,25 @@ impl Host {
     ///
     /// # Errors
     /// Any [`Error`].
-    pub async fn run_async(&self, program: &Program, options: RunOptions) -> Result<i32, Error> {
+    pub async fn run_async(&self, program: &Program, mut options: RunOptions) -> Result<i32, Error> {
+        let memory = Memory::new(options.max_memory);
+        let extensions = std::mem::take(&mut options.extensions);
         let mut wasi = wasi(program, options)?;
         match program.kind() {
-            Kind::Component => self.run_component(program, wasi.build()).await,
-            Kind::Module => self.run_module(program, wasi.build_p1()).await,
+            Kind::Component => {
+                self.run_component(program, State::new(wasi.build(), extensions, memory)).await
+            }
+            Kind::Module => self.run_module(program, ModuleState { wasi: wasi.build_p1(), memory }).await,
         }
     }
 
-    async fn run_component(&self, program: &Program, ctx: WasiCtx) -> Result<i32, Error> {
+    async fn run_component(&self, program: &Program, state: State) -> Result<i32, Error> {
         let component = self.component(program)?;
         let release = command_release(&self.engine, program, &component)?;
         let instance =
             self.components.instantiate_pre(&component).map_err(|error| missing(program, &error))?;
-        let mut store = Store::new(&self.engine, State { ctx, table: ResourceTable::new() });
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| state.memory());
         let outcome = match release {
             Release::P3 => {
                 let command =
@@ -146,7 +191,7 @@ impl Host {
         }
     }
 
-    async fn run_module(&self, program: &Program, ctx: WasiP1Ctx) -> Result<i32, Error> {
+    async fn run_module(&self, program: &Program, state: ModuleState) -> Result<i32, Error> {
         let module = self.module(program)?;
         if module.get_export("_start").is_none() {
             let exports = list(module.exports().map(|export| export.name()));
@@ -154,7 +199,8 @@ impl Host {
             return Err(Error::NotACommand { program: program.name().into(), detail });
         }
         let instance = self.modules.instantiate_pre(&module).map_err(|error| missing(program, &error))?;
-        let mut store = Store::new(&self.engine, ctx);
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.memory);
         let instance = instance.instantiate_async(&mut store).await.map_err(|error| ended(program, error))?;
         let start = instance
             .get_typed_func::<(), ()>(&mut store, "_start")
@@ -186,18 +232,6 @@ impl Drop for Host {
             // With its mangled names the file still serves.
             let _ = perfmap::demangle(&perfmap::path());
         }
-    }
-}
-
-/// What the host's functions find in a component's store.
-struct State {
-    ctx: WasiCtx,
-    table: ResourceTable,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.ctx, table: &mut self.table }
     }
 }
 
@@ -340,6 +374,9 @@ fn exit_status(program: &Program, error: wasmtime::Error) -> Result<i32, Error> 
 fn ended(program: &Program, error: wasmtime::Error) -> Error {
     let program = program.name().to_string();
     let functions = error.downcast_ref::<WasmBacktrace>().map(innermost).unwrap_or_default();
+    if let Some(&Refused { granted }) = error.downcast_ref() {
+        return Error::OutOfMemory { program, granted, functions };
+    }
     match error.downcast_ref::<Trap>() {
         Some(trap) => {
             let kind = trap.to_string();

@@ -18,6 +18,9 @@
 //! # }
 //! ```
 //!
+//! A program may have [`DEFAULT_MAX_MEMORY`] bytes of memory; [`RunOptions::max_memory`] grants less or more.
+//! [`Host::with_imports`] adds interfaces of the embedder's own to those of WASI.
+//!
 //! One program runs on one thread, on a current-thread tokio runtime: readiness of a socket is seen by the thread
 //! that runs the guest, not passed to it by another. Files are read and written on that thread too.
 
@@ -28,10 +31,15 @@ mod host;
 mod options;
 mod perfmap;
 mod program;
+mod state;
 
 pub use error::Error;
 pub use host::{ENGINE, Host};
 pub use options::{
-    CACHE_DIR_VARIABLE, Cache, Captured, HostOptions, Input, Network, Output, Preopen, Profile, RunOptions,
+    CACHE_DIR_VARIABLE, Cache, Captured, DEFAULT_MAX_MEMORY, Extensions, HostOptions, Input, Network, Output,
+    Preopen, Profile, RunOptions,
 };
 pub use program::{Kind, Program};
+pub use state::State;
+/// The engine, for what [`Host::with_imports`] defines.
+pub use wasmtime;

@@ -1,5 +1,7 @@
 //! What a host keeps and what a program is granted.
 
+use std::any::{Any, type_name};
+use std::fmt;
 use std::path::PathBuf;
 
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
@@ -42,9 +44,12 @@ pub enum Profile {
     JitDump,
 }
 
-/// What one run is granted. The default is nothing at all: no arguments, no directories, no network, closed
-/// standard streams.
-#[derive(Debug, Default)]
+/// The memory that a program may have unless [`RunOptions::max_memory`] says otherwise, in bytes: 1 GiB.
+pub const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
+
+/// What one run is granted. The default is next to nothing: no arguments, no directories, no network, closed standard
+/// streams, and [`DEFAULT_MAX_MEMORY`].
+#[derive(Debug)]
 pub struct RunOptions {
     /// The arguments after the program's name, which the host passes as the first.
     pub args: Vec<String>,
@@ -60,6 +65,27 @@ pub struct RunOptions {
     pub stdout: Output,
     /// Standard error.
     pub stderr: Output,
+    /// The memory that the program may have, in bytes: all its linear memories and tables together. One that asks for
+    /// more is ended with [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub max_memory: u64,
+    /// State for the functions that [`Host::with_imports`](crate::Host::with_imports) added.
+    pub extensions: Extensions,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            args: Vec::new(),
+            env: Vec::new(),
+            preopens: Vec::new(),
+            network: Network::Denied,
+            stdin: Input::Closed,
+            stdout: Output::Discard,
+            stderr: Output::Discard,
+            max_memory: DEFAULT_MAX_MEMORY,
+            extensions: Extensions::default(),
+        }
+    }
 }
 
 impl RunOptions {
@@ -78,6 +104,14 @@ pub struct Preopen {
     pub guest: String,
     /// Whether files may be written, made and removed.
     pub writable: bool,
+}
+
+impl Preopen {
+    /// Reads `HOST[::GUEST]`; without a second part the program sees the directory under the path that it has outside.
+    pub fn parse(text: &str, writable: bool) -> Self {
+        let (host, guest) = text.split_once("::").unwrap_or((text, text));
+        Self { host: host.into(), guest: guest.into(), writable }
+    }
 }
 
 /// Whether a program may use sockets.
@@ -136,5 +170,62 @@ impl Captured {
     /// The same as text; what is not UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.contents()).into_owned()
+    }
+}
+
+/// Values that an embedder's functions find in [`State`](crate::State) during a run, one of each type.
+///
+/// A value that is wanted after the run is kept by the embedder too, behind an [`Arc`](std::sync::Arc).
+#[derive(Default)]
+pub struct Extensions(Vec<(&'static str, Box<dyn Any + Send>)>);
+
+impl Extensions {
+    /// Adds a value, and returns the one of this type that it takes the place of.
+    pub fn insert<T: Any + Send>(&mut self, value: T) -> Option<T> {
+        let old = self.0.iter().position(|(_, held)| held.is::<T>()).map(|at| self.0.swap_remove(at).1);
+        self.0.push((type_name::<T>(), Box::new(value)));
+        old.and_then(|old| old.downcast().ok()).map(|old| *old)
+    }
+
+    /// The value of this type.
+    pub fn get<T: Any + Send>(&self) -> Option<&T> {
+        self.0.iter().find_map(|(_, value)| value.downcast_ref())
+    }
+
+    /// The value of this type, to change it.
+    pub fn get_mut<T: Any + Send>(&mut self) -> Option<&mut T> {
+        self.0.iter_mut().find_map(|(_, value)| value.downcast_mut())
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_hold_one_value_of_a_type() {
+        let mut extensions = Extensions::default();
+        assert_eq!(extensions.get::<u32>(), None);
+        assert_eq!(extensions.insert(1u32), None);
+        assert_eq!(extensions.insert("one"), None);
+        assert_eq!(extensions.insert(2u32), Some(1));
+        *extensions.get_mut::<u32>().unwrap() += 1;
+        assert_eq!((extensions.get::<u32>(), extensions.get::<&str>()), (Some(&3), Some(&"one")));
+        assert_eq!(extensions.get::<u64>(), None);
+        assert_eq!(format!("{extensions:?}"), r#"["&str", "u32"]"#);
+    }
+
+    #[test]
+    fn directories_are_read_with_and_without_a_second_name() {
+        let preopen =
+            |host: &str, guest: &str| Preopen { host: host.into(), guest: guest.into(), writable: false };
+        assert_eq!(Preopen::parse("a/b", false), preopen("a/b", "a/b"));
+        assert_eq!(Preopen::parse("a::/b", false), preopen("a", "/b"));
     }
 }

@@ -1,9 +1,13 @@
 //! The host with small programs: what they are granted, how they end, and what is said when they cannot run.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use sandquic_host::{
-    Cache, Captured, Error, Host, HostOptions, Input, Kind, Network, Output, Preopen, Program, RunOptions,
+    Cache, Captured, DEFAULT_MAX_MEMORY, Error, Host, HostOptions, Input, Kind, Network, Output, Preopen,
+    Profile, Program, RunOptions, State,
+    wasmtime::{Error as Failure, StoreContextMut},
 };
 
 fn host() -> Host {
@@ -328,7 +332,7 @@ fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
     let mut before = 0;
     for hits in [0, 1] {
         let cache = Cache::Directory(cache.path().to_path_buf());
-        let host = Host::new(HostOptions { cache, profile: sandquic_host::Profile::PerfMap }).unwrap();
+        let host = Host::new(HostOptions { cache, profile: Profile::PerfMap }).unwrap();
         assert_eq!(host.run(&program, RunOptions::default()).unwrap(), 0);
         assert_eq!(host.cache_uses().0, hits);
         drop(host);
@@ -338,4 +342,93 @@ fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
         before = names.len();
     }
     fs::remove_file(&map).unwrap();
+}
+
+/// A component that hands 20 and 22 to `acme:math/adder.add` of its host, and fails unless the sum is 42.
+const ADDS: &str = r#"(component
+    (import "acme:math/adder" (instance $adder
+        (export "add" (func (param "a" u32) (param "b" u32) (result u32)))))
+    (core func $add (canon lower (func $adder "add")))
+    (core module $m
+        (import "adder" "add" (func $add (param i32 i32) (result i32)))
+        (func (export "run") (result i32)
+            (i32.ne (call $add (i32.const 20) (i32.const 22)) (i32.const 42))))
+    (core instance $i (instantiate $m (with "adder" (instance (export "add" (func $add))))))
+    (func $run (result (result)) (canon lift (core func $i "run")))
+    (instance $r (export "run" (func $run)))
+    (export "wasi:cli/run@0.2.0" (instance $r)))"#;
+
+#[test]
+fn an_embedder_adds_imports_with_state_for_each_run() {
+    struct Calls(Arc<AtomicU32>);
+    let host = Host::with_imports(HostOptions { cache: Cache::Off, ..HostOptions::default() }, |linker| {
+        linker.instance("acme:math/adder")?.func_wrap(
+            "add",
+            |mut store: StoreContextMut<'_, State>, (a, b): (u32, u32)| {
+                let calls = store.data_mut().extension_mut::<Calls>();
+                let calls = calls.ok_or_else(|| Failure::msg("started without its calls"))?;
+                calls.0.fetch_add(1, Ordering::Relaxed);
+                Ok((a + b,))
+            },
+        )
+    })
+    .unwrap();
+    let adds = program("adds", ADDS);
+    let calls = [Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(10))];
+    for calls in &calls {
+        let mut options = RunOptions::default();
+        options.extensions.insert(Calls(calls.clone()));
+        assert_eq!(host.run(&adds, options).unwrap(), 0);
+    }
+    assert_eq!(calls.map(|calls| calls.load(Ordering::Relaxed)), [1, 11]);
+
+    let error = host.run(&adds, RunOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("started without its calls"), "{error}");
+    let error = self::host().run(&adds, RunOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::MissingImport { .. }), "{error}");
+}
+
+#[test]
+fn imports_that_cannot_be_added_are_refused_with_the_reason() {
+    let error = Host::with_imports(HostOptions { cache: Cache::Off, ..HostOptions::default() }, |_| {
+        Err(Failure::msg("no adder today"))
+    });
+    assert_eq!(error.unwrap_err().to_string(), "cannot start the engine: no adder today");
+}
+
+/// Grows its memory of one page to 64.
+const GROWS: &str = r#"(module
+    (memory (export "memory") 1)
+    (func $allocate (param $pages i32)
+        (if (i32.eq (memory.grow (local.get $pages)) (i32.const -1)) (then unreachable)))
+    (func (export "_start") (call $allocate (i32.const 63))))"#;
+
+#[test]
+fn memory_beyond_what_was_granted_ends_the_program_and_only_it() {
+    let host = host();
+    let grows = program("grows", GROWS);
+    let run =
+        |program: &Program, max_memory| host.run(program, RunOptions { max_memory, ..RunOptions::default() });
+    // 64 pages of 64 KiB.
+    assert_eq!(run(&grows, 4 << 20).unwrap(), 0);
+    let error = run(&grows, (4 << 20) - 1).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { granted: 4_194_303, .. }));
+    assert_eq!(
+        error.to_string(),
+        "grows trapped: it needs more than the 4194303 bytes of memory that it was granted (in allocate)"
+    );
+    // What it starts with counts too, in a component as in a module.
+    assert!(matches!(run(&grows, 65_535).unwrap_err(), Error::OutOfMemory { .. }));
+    let large =
+        component("0.3.0", "async", "i32.const 0").replace("(core module $m", "(core module $m (memory 32)");
+    let large = program("large", &large);
+    assert_eq!(
+        run(&large, 1 << 20).unwrap_err().to_string(),
+        "large trapped: it needs more than the 1 MiB of memory that it was granted"
+    );
+    assert_eq!(run(&large, 2 << 20).unwrap(), 0);
+    let table = component("0.2.0", "", "i32.const 0")
+        .replace("(core module $m", "(core module $m (table 10000 funcref)");
+    assert!(matches!(run(&program("table", &table), 1 << 16).unwrap_err(), Error::OutOfMemory { .. }));
+    assert_eq!(run(&grows, DEFAULT_MAX_MEMORY).unwrap(), 0);
 }
