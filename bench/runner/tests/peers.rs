@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use std::process::Output;
 
 use common::{Server, certificates, stderr};
-use sandquic_bench::peer::Report;
+use sandquic_bench::peer::{HandshakesReport, Report};
 use xxhash_rust::xxh64::xxh64;
 
 fn reports(output: &Output) -> Vec<Report> {
@@ -57,6 +57,85 @@ fn a_file_is_uploaded() {
         assert_eq!((report.bytes, report.matches()), (length as u64, true));
         assert_eq!(report.xxh64, format!("{:016x}", xxh64(&content, 0)));
         assert_eq!(server.wait(), Some(0));
+    }
+}
+
+#[test]
+fn a_pattern_is_uploaded_by_both_clients() {
+    let directory = tempfile::tempdir().unwrap();
+    certificates(directory.path());
+    for client in ["client", "sandquic-client"] {
+        for size in [0, 1, 3_000_017] {
+            let server = Server::start(directory.path(), &["--once", "--size", "5"]);
+            let size_text = size.to_string();
+            let args = ["--json", "--put-size", &size_text];
+            let output = common::client(client, &server.address, directory.path(), &args);
+            let [report] = &reports(&output)[..] else { panic!("{output:?}") };
+            assert_eq!((report.bytes, report.matches()), (size, true), "{client}");
+            assert_eq!(server.wait(), Some(0));
+        }
+    }
+}
+
+#[test]
+fn packets_have_the_size_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    certificates(directory.path());
+    // 9,000 bytes ten times are more than one send may carry.
+    for mtu in [1_200, 1_452, 4_000, 9_000] {
+        for client in ["client", "sandquic-client"] {
+            let mtu_text = mtu.to_string();
+            let server = Server::start(directory.path(), &["--mtu", &mtu_text, "--size", "5000000"]);
+            for args in
+                [&["--json", "--mtu", &mtu_text][..], &["--json", "--mtu", &mtu_text, "--put-size", "5M"]]
+            {
+                let output = common::client(client, &server.address, directory.path(), args);
+                let [report] = &reports(&output)[..] else { panic!("{output:?}") };
+                assert!(report.matches(), "{client} {mtu}");
+                if args.len() > 3 {
+                    // All that was sent is content: so many packets and a few more.
+                    let least = report.bytes / mtu;
+                    let lost = report.packets.lost;
+                    let sent = report.packets.sent - lost;
+                    assert!(
+                        (least..2 * least + 100).contains(&sent),
+                        "{client} {mtu}: {sent} packets, {lost} lost"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn handshakes(output: &Output) -> HandshakesReport {
+    assert!(output.status.success(), "{}", stderr(output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn short_connections_take_over_what_their_mode_says() {
+    let directory = tempfile::tempdir().unwrap();
+    certificates(directory.path());
+    for client in ["client", "sandquic-client"] {
+        for (mode, more, resumed, early) in
+            [("full", 0, 0, 0), ("resumed", 1, 20, 0), ("early-data", 1, 20, 20)]
+        {
+            // One connection more where there is something to take over; the server ends after them.
+            let connections = (20 + more).to_string();
+            let server = Server::start(directory.path(), &["--size", "1KiB", "--connections", &connections]);
+            let args = ["--json", "--handshakes", "20", "--mode", mode];
+            let report = handshakes(&common::client(client, &server.address, directory.path(), &args));
+            assert_eq!(
+                (report.connections, report.resumed, report.early_data_accepted),
+                (20, resumed, early),
+                "{client} {mode}"
+            );
+            assert!(report.seconds > 0.0 && report.first_byte_median_s > 0.0, "{report:?}");
+            assert!(report.handshake_median_s > 0.0, "{report:?}");
+            assert_eq!(server.wait(), Some(0));
+        }
     }
 }
 
@@ -180,6 +259,24 @@ fn usage_errors_have_their_own_status() {
             "--connections",
             "2",
         ],
+        &["bench-peer", "client", "--connect", "127.0.0.1:1", "--ca", "x", "--put", "y", "--put-size", "2"],
+        &["bench-peer", "client", "--connect", "127.0.0.1:1", "--ca", "x", "--mtu", "1199"],
+        &["bench-peer", "client", "--connect", "127.0.0.1:1", "--ca", "x", "--mode", "resumed"],
+        &[
+            "bench-peer",
+            "client",
+            "--connect",
+            "127.0.0.1:1",
+            "--ca",
+            "x",
+            "--handshakes",
+            "2",
+            "--put-size",
+            "2",
+        ],
+        &["bench-peer", "relay", "--to", "nowhere"],
+        &["bench-peer", "relay", "--to", "127.0.0.1:1", "--loss-percent", "101"],
+        &["bench-peer", "relay", "--to", "127.0.0.1:1", "--delay-ms", "-1"],
         &["bench-peer", "server", "--listen", "127.0.0.1:0", "--cert", "x", "--key", "y"],
         &["bench-peer", "server", "--listen", "127.0.0.1:0", "--cert", "x", "--key", "y", "--size", "1e9"],
     ] {

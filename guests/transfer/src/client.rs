@@ -13,7 +13,10 @@ use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
 use crate::progress::Progress;
-use crate::{ClientOptions, Direction, Error, GET, PUT, Providers, Report, code, error, options, tls};
+use crate::{
+    ClientOptions, Direction, Error, GET, PUT, Pattern, Providers, Report, Source, code, error, handshakes,
+    options, tls,
+};
 
 /// How many pieces of a stream are taken at a time.
 const PIECES: usize = 64;
@@ -40,7 +43,7 @@ pub async fn client(arguments: &[String], providers: &impl Providers) -> u8 {
 async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Error> {
     let options = ClientOptions::parse(arguments)?;
     let provider = providers.provider(options.ciphers.as_deref())?;
-    let config = tls::client_config(&options, provider)?;
+    let tls::Client { config, verifications } = tls::client_config(&options, provider)?;
     // A file that is not there should be found before a server is bothered.
     let out = match &options.direction {
         Direction::Get(Some(path)) => Some(File::create(path).map_err(|e| error::file("write", path, &e))?),
@@ -52,8 +55,14 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     };
     let socket =
         crate::socket_options(options.recv_buffer, options.send_buffer).offloads(!options.no_offloads);
-    let mut endpoint = Endpoint::client_with(local, &socket).map_err(|e| error::socket(local, &e))?;
+    let mut endpoint = crate::endpoint(None, local, &socket, options.mtu)?;
     endpoint.set_default_client_config(config);
+    if let Some(wanted) = options.handshakes {
+        let report = handshakes::run(&endpoint, &options, wanted, &verifications).await?;
+        println!("{}", if options.json { report.json() } else { report.to_string() });
+        endpoint.wait_idle().await;
+        return Ok(());
+    }
 
     let progress = Progress::new(options.progress);
     let mut out = out;
@@ -76,13 +85,24 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
 }
 
 fn check(report: &Report) -> Result<(), Error> {
-    if report.checksum == report.expected {
+    same(report.checksum, report.expected, report.bytes)
+}
+
+/// Whether what arrived is what was sent, by its checksum.
+fn same(checksum: u64, expected: u64, bytes: u64) -> Result<(), Error> {
+    if checksum == expected {
         return Ok(());
     }
     Err(Error::Failed(format!(
-        "what arrived is not what was sent: XXH64 {:016x} instead of {:016x} over {} bytes",
-        report.checksum, report.expected, report.bytes
+        "what arrived is not what was sent: XXH64 {checksum:016x} instead of {expected:016x} over {bytes} bytes"
     )))
+}
+
+impl Moved {
+    /// Whether what arrived is what was sent.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        same(self.checksum, self.expected, self.bytes)
+    }
 }
 
 /// One connection with one request.
@@ -106,7 +126,7 @@ async fn transfer(
             let out = out.map(|out| Sink { file: file(out), path: path.clone().unwrap_or_default() });
             get(&connection, &peer, out, progress).await
         }
-        Direction::Put(path) => put(&connection, &peer, path, progress).await,
+        Direction::Put(source) => put(&connection, &peer, source, progress).await,
     };
     let stats = connection.stats();
     let buffers = crate::granted_buffers(endpoint);
@@ -133,15 +153,17 @@ async fn transfer(
 }
 
 /// What a request moved.
-struct Moved {
+pub(crate) struct Moved {
     bytes: u64,
     checksum: u64,
     expected: u64,
     elapsed: Duration,
+    /// When the first bytes of the answer had come.
+    pub(crate) answered: Instant,
 }
 
 /// A file that content is written to.
-struct Sink {
+pub(crate) struct Sink {
     file: BufWriter<File>,
     path: String,
 }
@@ -152,7 +174,7 @@ impl Sink {
     }
 }
 
-async fn get(
+pub(crate) async fn get(
     connection: &Connection,
     peer: &Peer,
     mut out: Option<Sink>,
@@ -164,6 +186,7 @@ async fn get(
     // The server cannot have reset its side yet, so this only fails with the connection, which the read reports.
     let _ = send.finish();
     let (length, expected) = answer(&mut recv, peer).await?;
+    let answered = Instant::now();
     let mut hash = Xxh64::new(0);
     let mut bytes = 0;
     let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());
@@ -193,13 +216,37 @@ async fn get(
     if let Some(out) = &mut out {
         out.file.flush().map_err(|e| error::file("write", &out.path, &e))?;
     }
-    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed })
+    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed, answered })
 }
 
-async fn put(connection: &Connection, peer: &Peer, path: &str, progress: &Progress) -> Result<Moved, Error> {
-    let unreadable = |e| error::file("read", path, &e);
-    let file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
+async fn put(
+    connection: &Connection,
+    peer: &Peer,
+    source: &Source,
+    progress: &Progress,
+) -> Result<Moved, Error> {
+    match source {
+        Source::Pattern(length) => {
+            let pieces = Pattern::new(*length).chunks().map(Ok);
+            put_pieces(connection, peer, *length, pieces, progress).await
+        }
+        Source::File(path) => {
+            let unreadable = |e| error::file("read", path, &e);
+            let file = File::open(path).map_err(unreadable)?;
+            let length = file.metadata().map_err(unreadable)?.len();
+            let pieces = file_chunks(file).map(|piece| piece.map_err(unreadable));
+            put_pieces(connection, peer, length, pieces, progress).await
+        }
+    }
+}
+
+async fn put_pieces(
+    connection: &Connection,
+    peer: &Peer,
+    length: u64,
+    pieces: impl Iterator<Item = Result<Bytes, Error>>,
+    progress: &Progress,
+) -> Result<Moved, Error> {
     let started = Instant::now();
     let (mut send, mut recv) = connection.open_bi().await.map_err(|e| peer.lost(&e))?;
     let mut header = [PUT; 9];
@@ -207,8 +254,8 @@ async fn put(connection: &Connection, peer: &Peer, path: &str, progress: &Progre
     send.write_all(&header).await.map_err(|e| peer.write(&e))?;
     let mut hash = Xxh64::new(0);
     let mut bytes = 0;
-    for piece in file_chunks(file) {
-        let piece = piece.map_err(unreadable)?;
+    for piece in pieces {
+        let piece = piece?;
         bytes += piece.len() as u64;
         hash.update(&piece);
         progress.add(piece.len());
@@ -216,16 +263,17 @@ async fn put(connection: &Connection, peer: &Peer, path: &str, progress: &Progre
     }
     if bytes != length {
         return Err(Error::Failed(format!(
-            "{path} changed while it was read: {bytes} bytes instead of {length}"
+            "the file changed while it was read: {bytes} bytes instead of {length}"
         )));
     }
     let _ = send.finish();
     let (received, expected) = answer(&mut recv, peer).await?;
-    let elapsed = started.elapsed();
+    let answered = Instant::now();
+    let elapsed = answered.duration_since(started);
     if received != length {
         return Err(Error::Failed(format!("{} received {received} of {length} bytes", peer.address)));
     }
-    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed })
+    Ok(Moved { bytes, checksum: hash.digest(), expected, elapsed, answered })
 }
 
 /// The length and checksum that the server's answer starts with.
@@ -243,9 +291,9 @@ async fn answer(recv: &mut RecvStream, peer: &Peer) -> Result<(u64, u64), Error>
 }
 
 /// The other side, as errors speak of it.
-struct Peer {
-    address: SocketAddr,
-    idle_timeout: Duration,
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) idle_timeout: Duration,
 }
 
 impl Peer {

@@ -12,6 +12,9 @@
 //! | get | `00`, end | length (u64), XXH64 of the content with seed 0 (u64), the content, end |
 //! | put | `01`, length (u64), the content, end | length received (u64), XXH64 of what was received (u64), end |
 //!
+//! A server answers before the handshake is complete where a client asks so early (0-RTT): a request changes nothing, so
+//! it may be replayed.
+//!
 //! The checksum shows that everything arrived, whole and in order, at the same cost in every build. It proves
 //! nothing about who sent it: that is TLS's part.
 
@@ -21,6 +24,7 @@
 mod client;
 mod content;
 mod error;
+mod handshakes;
 mod options;
 mod progress;
 mod report;
@@ -30,10 +34,12 @@ mod tls;
 pub use client::client;
 pub use content::{Pattern, checksum};
 pub use error::Error;
-pub use options::{CLIENT_USAGE, ClientOptions, Direction, SERVER_USAGE, ServerOptions, Source, size};
-pub use report::Report;
+pub use options::{
+    CLIENT_USAGE, ClientOptions, Direction, Handshakes, Mode, SERVER_USAGE, ServerOptions, Source, size,
+};
+pub use report::{HandshakesReport, Report, median};
 pub use server::server;
-pub use tls::{CipherName, Providers, SandquicProvider};
+pub use tls::{CipherName, Providers, SandquicProvider, Verifications};
 
 /// The protocol's name in TLS.
 pub const ALPN: &[u8] = b"sandquic-transfer/1";
@@ -71,6 +77,26 @@ pub(crate) fn socket_options(
         options = options.send_buffer(bytes);
     }
     options
+}
+
+/// An endpoint on a socket of its own; with `mtu`, it lets peers send packets of that many bytes of UDP payload.
+pub(crate) fn endpoint(
+    server: Option<sandquic::ServerConfig>,
+    local: std::net::SocketAddr,
+    options: &sandquic::SocketOptions,
+    mtu: Option<u16>,
+) -> Result<sandquic::Endpoint, Error> {
+    let mut config = sandquic::EndpointConfig::default();
+    if let Some(mtu) = mtu {
+        config
+            .max_udp_payload_size(mtu)
+            .map_err(|error| Error::Usage(format!("--mtu {mtu} cannot be used: {error}")))?;
+    }
+    let runtime =
+        sandquic::default_runtime().ok_or_else(|| Error::Failed("this platform has no sockets".into()))?;
+    sandquic::UdpSocket::bind_with(local, options)
+        .and_then(|socket| sandquic::Endpoint::new(config, server, socket, runtime))
+        .map_err(|e| error::socket(local, &e))
 }
 
 /// The sizes of the receive and the send buffer that the system granted; 0 where it does not say.

@@ -10,13 +10,18 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The client's flags, on one line.
 pub const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
-[--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --out FILE] [--recv-buffer BYTES] \
-[--send-buffer BYTES] [--no-offloads] [--connections N] [--idle-timeout SECONDS] [--progress] [--json]";
+[--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --put-size BYTES | --out FILE] \
+[--recv-buffer BYTES] [--send-buffer BYTES] [--mtu BYTES] [--no-offloads] \
+[--connections N | --handshakes N [--mode full|resumed|early-data]] [--idle-timeout SECONDS] [--ciphers NAME] \
+[--progress] [--json]";
 
 /// The server's flags, on one line.
 pub const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
 (--file FILE | --size BYTES) [--once] [--connections N] [--recv-buffer BYTES] [--send-buffer BYTES] \
-[--idle-timeout SECONDS] [--retry]";
+[--mtu BYTES] [--no-offloads] [--idle-timeout SECONDS] [--retry] [--ciphers NAME] [--until-stdin-closes]";
+
+/// What `--mtu` takes: from the least that QUIC requires (RFC 9000, 14) to a jumbo frame. quinn-proto fails with 16,000.
+const MTU: std::ops::RangeInclusive<u64> = 1_200..=9_000;
 
 /// What a client is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +40,12 @@ pub struct ClientOptions {
     pub recv_buffer: Option<usize>,
     /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
     pub send_buffer: Option<usize>,
+    /// Size of the UDP payload of every full packet, in bytes; fixed, so nothing is discovered (`--mtu`).
+    pub mtu: Option<u16>,
     /// Send and receive one datagram a system call, as a component does (`--no-offloads`).
     pub no_offloads: bool,
+    /// Connections to make one after another, each for one short request, instead of a transfer (`--handshakes`).
+    pub handshakes: Option<Handshakes>,
     /// Connections to make at once, each with its own transfer (`--connections`).
     pub connections: usize,
     /// How long a silent server is waited for (`--idle-timeout`).
@@ -54,8 +63,42 @@ pub struct ClientOptions {
 pub enum Direction {
     /// From the server, into a file if one is named (`--out`).
     Get(Option<String>),
-    /// From a file to the server (`--put`).
-    Put(String),
+    /// To the server: from a file (`--put`), or that many bytes of a pattern (`--put-size`).
+    Put(Source),
+}
+
+/// Short connections, one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshakes {
+    /// How many are counted.
+    pub count: usize,
+    /// What a connection may take over from those before it.
+    pub mode: Mode,
+}
+
+/// What a connection may take over from those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing: every handshake is a full one.
+    Full,
+    /// The session (RFC 8446, 2.2).
+    Resumed,
+    /// The session, and the request goes out with the first packet (RFC 8446, 2.3).
+    EarlyData,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Resumed, Self::EarlyData];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Resumed => "resumed",
+            Self::EarlyData => "early-data",
+        }
+    }
 }
 
 /// What a server is to do.
@@ -75,18 +118,27 @@ pub struct ServerOptions {
     pub recv_buffer: Option<usize>,
     /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
     pub send_buffer: Option<usize>,
+    /// Size of the UDP payload of every full packet, in bytes; fixed, so nothing is discovered (`--mtu`).
+    pub mtu: Option<u16>,
+    /// Send and receive one datagram a system call, as a component does (`--no-offloads`).
+    pub no_offloads: bool,
     /// How long a silent client is kept (`--idle-timeout`).
     pub idle_timeout: Duration,
     /// Let every client prove its address first (`--retry`).
     pub retry: bool,
+    /// The implementation of the ciphers, where a build has several (`--ciphers`).
+    pub ciphers: Option<String>,
+    /// End when standard input is closed, as it is at the latest when the process that started this one ends
+    /// (`--until-stdin-closes`; natively only, for a component has no thread to wait with).
+    pub until_stdin_closes: bool,
 }
 
-/// What clients get.
+/// Where content comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A file's content (`--file`).
+    /// A file (`--file`, `--put`).
     File(String),
-    /// That many bytes of a [`Pattern`](crate::Pattern) (`--size`).
+    /// That many bytes of a [`Pattern`](crate::Pattern) (`--size`, `--put-size`).
     Pattern(u64),
 }
 
@@ -98,7 +150,8 @@ impl ClientOptions {
     pub fn parse(arguments: &[String]) -> Result<Self, Error> {
         let mut words = Words::new(arguments, CLIENT_USAGE);
         let (mut connect, mut server_name, mut ca, mut cipher, mut put, mut out) = Default::default();
-        let (mut recv_buffer, mut send_buffer, mut ciphers) = Default::default();
+        let (mut recv_buffer, mut send_buffer, mut ciphers, mut mtu) = Default::default();
+        let (mut put_size, mut handshakes, mut mode) = Default::default();
         let (mut connections, mut idle_timeout) = (1, IDLE_TIMEOUT);
         let (mut progress, mut json, mut no_offloads) = (false, false, false);
         while let Some(flag) = words.flag()? {
@@ -108,10 +161,14 @@ impl ClientOptions {
                 "--ca" => ca = Some(words.value(flag)?),
                 "--cipher" => cipher = Some(CipherName::parse(&words.value(flag)?)?),
                 "--put" => put = Some(words.value(flag)?),
+                "--put-size" => put_size = Some(words.size(flag)?),
                 "--out" => out = Some(words.value(flag)?),
                 "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
                 "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--mtu" => mtu = Some(words.mtu(flag)?),
                 "--connections" => connections = words.count(flag)?,
+                "--handshakes" => handshakes = Some(words.count(flag)?),
+                "--mode" => mode = Some(words.mode(flag)?),
                 "--idle-timeout" => idle_timeout = words.seconds(flag)?,
                 "--ciphers" => ciphers = Some(words.value(flag)?),
                 "--no-offloads" => no_offloads = true,
@@ -120,14 +177,24 @@ impl ClientOptions {
                 _ => return Err(words.unknown(flag)),
             }
         }
-        let direction = match (put, out) {
-            (Some(_), Some(_)) => return Err(words.wrong("--put and --out exclude each other")),
-            (Some(file), None) => Direction::Put(file),
-            (None, out) => Direction::Get(out),
+        let direction = match (put, put_size, out) {
+            (None, None, out) => Direction::Get(out),
+            (Some(file), None, None) => Direction::Put(Source::File(file)),
+            (None, Some(size), None) => Direction::Put(Source::Pattern(size)),
+            _ => return Err(words.wrong("--put, --put-size and --out exclude each other")),
         };
         if connections > 1 && matches!(direction, Direction::Get(Some(_))) {
             return Err(words.wrong("--out takes one connection; leave out --connections"));
         }
+        let handshakes = match (handshakes, mode) {
+            (None, Some(_)) => return Err(words.wrong("--mode goes with --handshakes")),
+            (None, None) => None,
+            (Some(_), _) if connections > 1 || direction != Direction::Get(None) => {
+                let others = "--handshakes goes without --connections, --put, --put-size and --out";
+                return Err(words.wrong(others));
+            }
+            (Some(count), mode) => Some(Handshakes { count, mode: mode.unwrap_or(Mode::Full) }),
+        };
         Ok(Self {
             connect: connect.ok_or_else(|| words.missing("--connect"))?,
             server_name: server_name.ok_or_else(|| words.missing("--server-name"))?,
@@ -136,7 +203,9 @@ impl ClientOptions {
             direction,
             recv_buffer,
             send_buffer,
+            mtu,
             no_offloads,
+            handshakes,
             connections,
             idle_timeout,
             progress,
@@ -154,8 +223,9 @@ impl ServerOptions {
     pub fn parse(arguments: &[String]) -> Result<Self, Error> {
         let mut words = Words::new(arguments, SERVER_USAGE);
         let (mut listen, mut cert, mut key, mut file, mut pattern) = Default::default();
-        let (mut connections, mut recv_buffer, mut send_buffer) = Default::default();
+        let (mut connections, mut recv_buffer, mut send_buffer, mut mtu, mut ciphers) = Default::default();
         let (mut idle_timeout, mut retry) = (IDLE_TIMEOUT, false);
+        let (mut no_offloads, mut until_stdin_closes) = (false, false);
         while let Some(flag) = words.flag()? {
             match flag {
                 "--listen" => listen = Some(words.address(flag)?),
@@ -167,8 +237,15 @@ impl ServerOptions {
                 "--connections" => connections = Some(words.count(flag)?),
                 "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
                 "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--mtu" => mtu = Some(words.mtu(flag)?),
+                "--no-offloads" => no_offloads = true,
                 "--idle-timeout" => idle_timeout = words.seconds(flag)?,
                 "--retry" => retry = true,
+                "--ciphers" => ciphers = Some(words.value(flag)?),
+                "--until-stdin-closes" if cfg!(target_family = "wasm") => {
+                    return Err(words.wrong("--until-stdin-closes is for native servers"));
+                }
+                "--until-stdin-closes" => until_stdin_closes = true,
                 _ => return Err(words.unknown(flag)),
             }
         }
@@ -186,8 +263,12 @@ impl ServerOptions {
             connections,
             recv_buffer,
             send_buffer,
+            mtu,
+            no_offloads,
             idle_timeout,
             retry,
+            ciphers,
+            until_stdin_closes,
         })
     }
 }
@@ -255,6 +336,22 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn mtu(&mut self, flag: &str) -> Result<u16, Error> {
+        let size = self.size(flag)?;
+        let (least, most) = MTU.into_inner();
+        u16::try_from(size).ok().filter(|_| MTU.contains(&size)).ok_or_else(|| {
+            self.wrong(&format!("{flag} {size}: the payload of UDP has {least} to {most} bytes"))
+        })
+    }
+
+    fn mode(&mut self, flag: &str) -> Result<Mode, Error> {
+        let text = self.value(flag)?;
+        Mode::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
+            let known = Mode::ALL.map(Mode::name).join(", ");
+            self.wrong(&format!("{flag} {text}: no such mode; there are: {known}"))
+        })
+    }
+
     fn count(&mut self, flag: &str) -> Result<usize, Error> {
         let text = self.value(flag)?;
         match text.parse() {
@@ -308,14 +405,24 @@ mod tests {
     fn a_client_line_is_read() {
         let options = ClientOptions::parse(&words(
             "--connect [::1]:4433 --server-name localhost --ca ca.pem --cipher aes-256-gcm --out f --json \
-             --recv-buffer 4M --idle-timeout 3",
+             --recv-buffer 4M --idle-timeout 3 --mtu 9000",
         ))
         .unwrap();
         assert_eq!(options.connect, "[::1]:4433".parse().unwrap());
         assert_eq!(options.direction, Direction::Get(Some("f".into())));
         assert_eq!(options.recv_buffer, Some(4 << 20));
         assert_eq!(options.idle_timeout, Duration::from_secs(3));
+        assert_eq!((options.mtu, options.handshakes), (Some(9_000), None));
         assert!(options.json && !options.progress);
+        let line = "--connect 127.0.0.1:1 --server-name a --ca b";
+        let options = |more: &str| ClientOptions::parse(&words(&format!("{line} {more}"))).unwrap();
+        assert_eq!(options("--put-size 64K").direction, Direction::Put(Source::Pattern(65_536)));
+        for (more, mode) in
+            [("", Mode::Full), ("--mode resumed", Mode::Resumed), ("--mode early-data", Mode::EarlyData)]
+        {
+            let handshakes = options(&format!("--handshakes 7 {more}")).handshakes;
+            assert_eq!(handshakes, Some(Handshakes { count: 7, mode }));
+        }
     }
 
     #[test]
@@ -325,6 +432,15 @@ mod tests {
             ("--server-name a --ca b".to_string(), "--connect is missing"),
             (format!("{rest} --put a --out b"), "exclude each other"),
             (format!("{rest} --out a --connections 2"), "one connection"),
+            (format!("{rest} --put a --put-size 1"), "exclude each other"),
+            (format!("{rest} --put-size x"), "--put-size x: not a size"),
+            (format!("{rest} --mtu 1199"), "--mtu 1199: the payload of UDP has 1200 to 9000 bytes"),
+            (format!("{rest} --mtu 9001"), "--mtu 9001"),
+            (format!("{rest} --mode full"), "--mode goes with --handshakes"),
+            (format!("{rest} --handshakes 0"), "--handshakes 0"),
+            (format!("{rest} --handshakes 1 --mode fast"), "there are: full, resumed, early-data"),
+            (format!("{rest} --handshakes 1 --put-size 1"), "--handshakes goes without"),
+            (format!("{rest} --handshakes 1 --connections 2"), "--handshakes goes without"),
             (format!("{rest} --cipher rot13"), "no cipher rot13"),
             (format!("{rest} --frob"), "no option --frob"),
             (format!("{rest} frob"), "unexpected word frob"),

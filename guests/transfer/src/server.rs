@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use sandquic::{Connection, ConnectionError, Endpoint, Incoming, ReadExactError, RecvStream, SendStream};
+use sandquic::{Connection, ConnectionError, Incoming, ReadExactError, RecvStream, SendStream};
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
@@ -36,11 +36,14 @@ pub async fn server(arguments: &[String], providers: &impl Providers) -> u8 {
 
 async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Error> {
     let options = ServerOptions::parse(arguments)?;
-    let config = tls::server_config(&options, providers.provider(None)?)?;
+    let config = tls::server_config(&options, providers.provider(options.ciphers.as_deref())?)?;
     let content = Content::open(&options.source)?;
-    let socket = crate::socket_options(options.recv_buffer, options.send_buffer);
-    let endpoint = Endpoint::server_with(config, options.listen, &socket)
-        .map_err(|e| error::socket(options.listen, &e))?;
+    if options.until_stdin_closes {
+        end_with_stdin();
+    }
+    let socket =
+        crate::socket_options(options.recv_buffer, options.send_buffer).offloads(!options.no_offloads);
+    let endpoint = crate::endpoint(Some(config), options.listen, &socket, options.mtu)?;
     let address = endpoint.local_addr().map_err(|e| error::socket(options.listen, &e))?;
     println!("listening {address}");
 
@@ -78,6 +81,14 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     endpoint.close(code::DONE, b"the server has served its share");
     endpoint.wait_idle().await;
     Ok(())
+}
+
+/// Ends the process once standard input is closed.
+fn end_with_stdin() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        std::process::exit(0);
+    });
 }
 
 /// What the server waits for.
@@ -120,7 +131,11 @@ async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         Error::Failed(format!("connection from {address}: {}", error::with_causes(error)))
     };
-    let connection = incoming.await.map_err(|error| failed(&error))?;
+    // A request that came with the client's first packet is answered at once.
+    let connection = match incoming.accept().map_err(|error| failed(&error))?.into_0rtt() {
+        Ok((connection, _accepted)) => connection,
+        Err(connecting) => connecting.await.map_err(|error| failed(&error))?,
+    };
     let mut requests = 0;
     loop {
         match connection.accept_bi().await {

@@ -1,16 +1,22 @@
 //! Certificates, ciphers and the configurations of both sides.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
-use rustls::{CipherSuite, RootCertStore, SupportedCipherSuite};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
+use rustls::{
+    CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+    SupportedCipherSuite,
+};
 use sandquic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use sandquic::{ClientConfig, ServerConfig, TransportConfig};
 
-use crate::{ALPN, ClientOptions, Error, ServerOptions};
+use crate::{ALPN, ClientOptions, Error, Mode, ServerOptions};
 
 /// The ciphers of TLS 1.3 by the names of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,11 +85,83 @@ impl Providers for SandquicProvider {
     }
 }
 
+/// Verifies a server's certificates as rustls does, and counts how often.
+///
+/// A server that takes up an earlier session shows no certificate (RFC 8446, 2.2): a connection during which the count
+/// stood still was resumed, whatever was offered.
+#[derive(Debug)]
+pub struct Verifications {
+    verifier: Arc<WebPkiServerVerifier>,
+    count: AtomicUsize,
+}
+
+impl Verifications {
+    /// With the authorities to trust and the provider whose algorithms verify.
+    ///
+    /// # Errors
+    /// If `roots` is empty.
+    pub fn new(
+        roots: RootCertStore,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<Self>, rustls::client::VerifierBuilderError> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
+        Ok(Arc::new(Self { verifier, count: AtomicUsize::new(0) }))
+    }
+
+    /// How many certificates were verified so far.
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+impl ServerCertVerifier for Verifications {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+
+    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
+        self.verifier.root_hint_subjects()
+    }
+}
+
+/// What a client connects with.
+pub(crate) struct Client {
+    pub(crate) config: ClientConfig,
+    pub(crate) verifications: Arc<Verifications>,
+}
+
 /// The client's side of the handshake and the transport's settings.
-pub(crate) fn client_config(
-    options: &ClientOptions,
-    mut provider: CryptoProvider,
-) -> Result<ClientConfig, Error> {
+pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvider) -> Result<Client, Error> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("--ca", &options.ca)? {
         roots.add(certificate).map_err(|error| {
@@ -97,17 +175,26 @@ pub(crate) fn client_config(
             return Err(Error::Usage(format!("--cipher {}: this build does not have it", cipher.name())));
         }
     }
-    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+    let provider = Arc::new(provider);
+    let verifications = Verifications::new(roots, provider.clone())
+        .map_err(|error| Error::Failed(format!("--ca {}: it cannot be used: {error}", options.ca)))?;
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?
-        .with_root_certificates(roots)
+        .dangerous()
+        .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     tls.alpn_protocols = vec![ALPN.to_vec()];
+    match options.handshakes.map(|handshakes| handshakes.mode) {
+        Some(Mode::Full) => tls.resumption = Resumption::disabled(),
+        Some(Mode::EarlyData) => tls.enable_early_data = true,
+        Some(Mode::Resumed) | None => {}
+    }
     let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial)
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(options.idle_timeout)?));
-    Ok(config)
+    config.transport_config(Arc::new(transport(options.idle_timeout, options.mtu)?));
+    Ok(Client { config, verifications })
 }
 
 /// The server's side of the handshake and the transport's settings.
@@ -131,10 +218,12 @@ pub(crate) fn server_config(
             ))
         })?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
+    // The one value that QUIC has for "0-RTT data is welcome" (RFC 9001, 4.6.1).
+    tls.max_early_data_size = u32::MAX;
     let crypto = QuicServerConfig::with_initial(Arc::new(tls), initial)
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(options.idle_timeout)?));
+    config.transport_config(Arc::new(transport(options.idle_timeout, options.mtu)?));
     Ok(config)
 }
 
@@ -142,7 +231,7 @@ pub(crate) fn server_config(
 /// congestion window decides, and still a bound on what an application that does not read makes this side keep.
 const RECEIVE_WINDOW: u32 = 16 << 20;
 
-fn transport(idle_timeout: Duration) -> Result<TransportConfig, Error> {
+fn transport(idle_timeout: Duration, mtu: Option<u16>) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
     let idle = idle_timeout
         .try_into()
@@ -151,6 +240,9 @@ fn transport(idle_timeout: Duration) -> Result<TransportConfig, Error> {
     transport.max_idle_timeout(Some(idle)).keep_alive_interval(Some(idle_timeout / 3));
     let window = sandquic::VarInt::from_u32(RECEIVE_WINDOW);
     transport.stream_receive_window(window).receive_window(window);
+    if let Some(mtu) = mtu {
+        transport.min_mtu(mtu).initial_mtu(mtu).mtu_discovery_config(None);
+    }
     Ok(transport)
 }
 

@@ -7,15 +7,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, TokioRuntime, VarInt,
-};
+use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, VarInt};
 use tokio::task::JoinSet;
 use xxhash_rust::xxh64::Xxh64;
 
 use super::content::Content;
 use super::report::{Packets, Report};
-use super::{ClientArgs, GET, PUT, config};
+use super::{ClientArgs, GET, PUT, config, endpoint, handshakes};
 use crate::Error;
 use crate::system::{Buffers, bind, granted};
 use crate::units::show_size;
@@ -27,8 +25,11 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Error> {
     if args.out.is_some() && args.connections > 1 {
         return Err(Error::Usage("--out takes what one connection brings; leave out --connections".into()));
     }
-    let content = args.put.as_deref().map(Content::file).transpose()?;
-    let client = config::client(&args.ca, args.cipher, args.window, args.idle_timeout)?;
+    let content = match (&args.put, args.put_size) {
+        (Some(path), _) => Some(Content::file(path)?),
+        (None, size) => size.map(Content::Pattern),
+    };
+    let (client, verifications) = config::client(&args)?;
     let local: SocketAddr = match args.connect {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -37,8 +38,13 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Error> {
     let socket =
         bind(local, Buffers { receive: args.recv_buffer, send: args.send_buffer }).map_err(unusable)?;
     let buffers = granted(&socket).map_err(unusable)?;
-    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, std::sync::Arc::new(TokioRuntime))
-        .map_err(unusable)?;
+    let endpoint = endpoint::new(None, socket, args.mtu).map_err(unusable)?;
+    if let Some(count) = args.handshakes {
+        let report = handshakes::run(&endpoint, client, &args, count, &verifications, buffers).await?;
+        print_json(&report)?;
+        endpoint.wait_idle().await;
+        return Ok(());
+    }
 
     let mut transfers = JoinSet::new();
     for _ in 0..args.connections {
@@ -75,18 +81,28 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Error> {
 }
 
 fn print(report: &Report, json: bool) -> Result<(), Error> {
-    let line = if json {
-        serde_json::to_string(report).map_err(|error| Error::failed(format!("cannot write JSON: {error}")))?
-    } else {
-        let mbps = report.bytes as f64 * 8.0 / 1e6 / report.seconds.max(1e-9);
-        format!(
-            "{} in {:.3} s, {mbps:.0} Mb/s, XXH64 {}{}",
-            show_size(report.bytes),
-            report.seconds,
-            report.xxh64,
-            if report.matches() { ", as sent" } else { ", NOT as sent" }
-        )
-    };
+    if json {
+        return print_json(report);
+    }
+    let mbps = report.bytes as f64 * 8.0 / 1e6 / report.seconds.max(1e-9);
+    print_line(&format!(
+        "{} in {:.3} s, {mbps:.0} Mb/s, XXH64 {}{}",
+        show_size(report.bytes),
+        report.seconds,
+        report.xxh64,
+        if report.matches() { ", as sent" } else { ", NOT as sent" }
+    ))
+}
+
+/// Prints one JSON object on one line.
+pub(super) fn print_json(report: &impl serde::Serialize) -> Result<(), Error> {
+    let line = serde_json::to_string(report)
+        .map_err(|error| Error::failed(format!("cannot write JSON: {error}")))?;
+    print_line(&line)
+}
+
+/// Prints a line on standard output.
+pub(super) fn print_line(line: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
@@ -105,10 +121,19 @@ struct Transfer {
 }
 
 /// What went over the stream.
-struct Moved {
+pub(super) struct Moved {
     bytes: u64,
     arrived: u64,
     expected: u64,
+    /// When the head of the answer had come.
+    pub(super) answered: Instant,
+}
+
+impl Moved {
+    /// Whether what arrived is what was sent.
+    pub(super) fn matches(&self) -> bool {
+        self.arrived == self.expected
+    }
 }
 
 impl Transfer {
@@ -145,8 +170,6 @@ impl Transfer {
         match &self.content {
             Some(content) => put(content, &mut send, &mut recv).await,
             None => {
-                send.write_all(&[GET]).await.map_err(broken)?;
-                send.finish().map_err(broken)?;
                 let out = self
                     .out
                     .as_ref()
@@ -157,14 +180,22 @@ impl Transfer {
                         })
                     })
                     .transpose()?;
-                get(&mut recv, out, self.progress).await
+                get(&mut send, &mut recv, out, self.progress).await
             }
         }
     }
 }
 
-async fn get(recv: &mut RecvStream, mut out: Option<File>, progress: bool) -> Result<Moved, Error> {
+pub(super) async fn get(
+    send: &mut SendStream,
+    recv: &mut RecvStream,
+    mut out: Option<File>,
+    progress: bool,
+) -> Result<Moved, Error> {
+    send.write_all(&[GET]).await.map_err(broken)?;
+    send.finish().map_err(broken)?;
     let (length, expected) = header(recv).await?;
+    let answered = Instant::now();
     let mut hasher = Xxh64::new(0);
     let mut bytes = 0;
     let mut chunks: [Bytes; CHUNKS] = std::array::from_fn(|_| Bytes::new());
@@ -190,7 +221,7 @@ async fn get(recv: &mut RecvStream, mut out: Option<File>, progress: bool) -> Re
     if bytes < length {
         return Err(Error::failed(format!("the server ended after {bytes} of {length} bytes")));
     }
-    Ok(Moved { bytes, arrived: hasher.digest(), expected })
+    Ok(Moved { bytes, arrived: hasher.digest(), expected, answered })
 }
 
 async fn put(content: &Content, send: &mut SendStream, recv: &mut RecvStream) -> Result<Moved, Error> {
@@ -206,10 +237,11 @@ async fn put(content: &Content, send: &mut SendStream, recv: &mut RecvStream) ->
     }
     send.finish().map_err(broken)?;
     let (bytes, arrived) = header(recv).await?;
+    let answered = Instant::now();
     if bytes != content.len() {
         return Err(Error::failed(format!("the server received {bytes} of {} bytes", content.len())));
     }
-    Ok(Moved { bytes, arrived, expected: hasher.digest() })
+    Ok(Moved { bytes, arrived, expected: hasher.digest(), answered })
 }
 
 /// A length and an XXH64.
@@ -221,7 +253,7 @@ async fn header(recv: &mut RecvStream) -> Result<(u64, u64), Error> {
     Ok((number(length), number(hash)))
 }
 
-fn broken(error: impl std::fmt::Display) -> Error {
+pub(super) fn broken(error: impl std::fmt::Display) -> Error {
     Error::failed(format!("the transfer broke off: {error}"))
 }
 

@@ -7,12 +7,15 @@ use std::time::Duration;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use rustls::RootCertStore;
+use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::crypto::{CryptoProvider, ring::cipher_suite};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::ALPN;
+use sandquic_transfer::Verifications;
+
+use super::{ALPN, ClientArgs, Mode, ServerArgs};
 use crate::Error;
 use crate::transfer::Cipher;
 
@@ -25,7 +28,7 @@ const RECEIVE_WINDOW: u32 = 16 << 20;
 const INITIAL_MTU: u16 = 1_452;
 
 /// Transport parameters: CUBIC and all else as quinn has it. `window` is the most that is sent and not yet acknowledged.
-fn transport(window: u64, idle_seconds: u32) -> Arc<TransportConfig> {
+fn transport(window: u64, idle_seconds: u32, mtu: Option<u16>) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW))
@@ -33,6 +36,9 @@ fn transport(window: u64, idle_seconds: u32) -> Arc<TransportConfig> {
         .send_window(window)
         .initial_mtu(INITIAL_MTU)
         .max_idle_timeout(IdleTimeout::try_from(Duration::from_secs(idle_seconds.into())).ok());
+    if let Some(mtu) = mtu {
+        transport.min_mtu(mtu).initial_mtu(mtu).mtu_discovery_config(None);
+    }
     Arc::new(transport)
 }
 
@@ -63,36 +69,39 @@ fn tls(error: impl std::fmt::Display) -> Error {
     Error::failed(format!("cannot configure TLS: {error}"))
 }
 
-pub(super) fn client(
-    ca: &Path,
-    cipher: Option<Cipher>,
-    window: u64,
-    idle_seconds: u32,
-) -> Result<ClientConfig, Error> {
+/// A client's configuration, and the count of the certificates that it verified.
+pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verifications>), Error> {
+    let ca = args.ca.as_path();
     let mut roots = RootCertStore::empty();
     for certificate in certificates(ca)? {
         roots.add(certificate).map_err(|error| {
             Error::failed(format!("{} has an unusable certificate: {error}", ca.display()))
         })?;
     }
-    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(provider(cipher)))
+    let provider = Arc::new(provider(args.cipher));
+    let verifications = Verifications::new(roots, provider.clone()).map_err(tls)?;
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(tls)?
-        .with_root_certificates(roots)
+        .dangerous()
+        .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
+    if args.handshakes.is_some() {
+        match args.mode {
+            Mode::Full => config.resumption = Resumption::disabled(),
+            Mode::Resumed => {}
+            Mode::EarlyData => config.enable_early_data = true,
+        }
+    }
     let crypto = QuicClientConfig::with_initial(Arc::new(config), initial_suite()?).map_err(tls)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(transport(window, idle_seconds));
-    Ok(config)
+    config.transport_config(transport(args.window, args.idle_timeout, args.mtu));
+    Ok((config, verifications))
 }
 
-pub(super) fn server(
-    chain: &Path,
-    key: &Path,
-    window: u64,
-    idle_seconds: u32,
-) -> Result<ServerConfig, Error> {
+pub(super) fn server(args: &ServerArgs, idle_seconds: u32) -> Result<ServerConfig, Error> {
+    let (chain, key) = (args.cert.as_path(), args.key.as_path());
     let private_key = PrivateKeyDer::from_pem_file(key).map_err(|error| {
         Error::failed(format!("cannot read a private key from {}: {error}", key.display()))
     })?;
@@ -105,9 +114,11 @@ pub(super) fn server(
             Error::failed(format!("{} and {} do not go together: {error}", chain.display(), key.display()))
         })?;
     config.alpn_protocols = vec![ALPN.to_vec()];
+    // The one value that QUIC has for "0-RTT data is welcome" (RFC 9001 section 4.6.1).
+    config.max_early_data_size = u32::MAX;
     let crypto = QuicServerConfig::with_initial(Arc::new(config), initial_suite()?).map_err(tls)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(transport(window, idle_seconds));
+    config.transport_config(transport(args.window, idle_seconds, args.mtu));
     Ok(config)
 }
 

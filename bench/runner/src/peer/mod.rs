@@ -13,13 +13,17 @@
 mod client;
 mod config;
 mod content;
+mod endpoint;
+mod handshakes;
+mod relay;
 mod report;
 mod server;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-pub use report::{Packets, Report};
+pub use relay::{Args as RelayArgs, Counts as RelayCounts, Report as RelayReport};
+pub use report::{HandshakesReport, Packets, Report};
 
 use crate::units::parse_size;
 use crate::{Error, transfer};
@@ -47,6 +51,8 @@ pub enum Role {
     Client(ClientArgs),
     /// Serves a file, or bytes of a pattern, over QUIC.
     Server(ServerArgs),
+    /// Carries datagrams between clients and a server, and loses or delays them on the way.
+    Relay(relay::Args),
     /// The transfer client of this project, built natively: its endpoint over quinn-udp, its own ciphers.
     SandquicClient(SandquicClientArgs),
 }
@@ -77,6 +83,9 @@ pub struct ClientArgs {
     /// Upload this file instead of fetching.
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     pub put: Option<PathBuf>,
+    /// Upload so many bytes of a pattern instead of fetching.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, conflicts_with_all = ["out", "put"])]
+    pub put_size: Option<u64>,
     /// Write what arrives to this file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -86,6 +95,17 @@ pub struct ClientArgs {
     /// Size of the socket's send buffer to ask for.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "8MiB")]
     pub send_buffer: u64,
+    /// Size of the UDP payload of every full packet; fixed, so nothing is discovered.
+    #[arg(long, value_name = "BYTES", value_parser = parse_mtu)]
+    pub mtu: Option<u16>,
+    /// Instead of a transfer, make so many connections one after another and fetch the content over each.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000),
+          conflicts_with_all = ["connections", "put", "put_size", "out"])]
+    pub handshakes: Option<u32>,
+    /// What one of these connections takes over from those before it. Where it takes something over, one connection more
+    /// comes first, which is not counted.
+    #[arg(long, value_enum, default_value_t = Mode::Full, requires = "handshakes")]
+    pub mode: Mode,
     /// How many connections to use at once, each with a transfer of its own.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: u32,
@@ -133,6 +153,9 @@ pub struct ServerArgs {
     /// Size of the socket's send buffer to ask for.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "8MiB")]
     pub send_buffer: u64,
+    /// Size of the UDP payload of every full packet; fixed, so nothing is discovered.
+    #[arg(long, value_name = "BYTES", value_parser = parse_mtu)]
+    pub mtu: Option<u16>,
     /// Make every client prove its address first (RFC 9000 section 8.1.2).
     #[arg(long)]
     pub retry: bool,
@@ -144,6 +167,26 @@ pub struct ServerArgs {
     pub until_stdin_closes: bool,
 }
 
+/// What a short connection takes over from those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Nothing: every handshake is a full one.
+    Full,
+    /// The session.
+    Resumed,
+    /// The session, and the request goes out with the first packet (0-RTT).
+    EarlyData,
+}
+
+/// Parses a size of UDP payloads: from the least that QUIC requires (RFC 9000 section 14) to a jumbo frame.
+fn parse_mtu(text: &str) -> Result<u16, String> {
+    parse_size(text)?
+        .try_into()
+        .ok()
+        .filter(|mtu| (1_200..=9_000).contains(mtu))
+        .ok_or_else(|| "the payload of UDP has 1200 to 9000 bytes".into())
+}
+
 /// Runs one end of a transfer until it is done. The client prints a line for each connection, the server
 /// `listening ADDR:PORT` once it does, both on standard output.
 ///
@@ -152,8 +195,9 @@ pub struct ServerArgs {
 /// that were sent.
 pub fn run(args: Args) -> Result<(), Error> {
     let role = match args.role {
-        Role::Client(args) => Quinn::Client(args),
-        Role::Server(args) => Quinn::Server(args),
+        Role::Client(args) => OnTokio::Client(args),
+        Role::Server(args) => OnTokio::Server(args),
+        Role::Relay(args) => OnTokio::Relay(args),
         Role::SandquicClient(args) => {
             let providers = sandquic_transfer::SandquicProvider;
             let status = sandquic::block_on(sandquic_transfer::client(&args.arguments, &providers));
@@ -173,14 +217,16 @@ pub fn run(args: Args) -> Result<(), Error> {
         .map_err(|error| Error::failed(format!("cannot start tokio: {error}")))?;
     // A task of the runtime, so that with several threads no other thread has to be woken for each read.
     let task = match role {
-        Quinn::Client(args) => runtime.spawn(client::run(args)),
-        Quinn::Server(args) => runtime.spawn(server::run(args)),
+        OnTokio::Client(args) => runtime.spawn(client::run(args)),
+        OnTokio::Server(args) => runtime.spawn(server::run(args)),
+        OnTokio::Relay(args) => runtime.spawn(relay::run(args)),
     };
     runtime.block_on(task).map_err(|error| Error::failed(format!("the peer's task failed: {error}")))?
 }
 
-/// The roles that stock quinn plays.
-enum Quinn {
+/// The roles on tokio: stock quinn's, and the relay.
+enum OnTokio {
     Client(ClientArgs),
     Server(ServerArgs),
+    Relay(relay::Args),
 }

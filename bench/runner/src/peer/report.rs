@@ -39,6 +39,27 @@ impl Report {
     }
 }
 
+/// Finished short connections, as their client saw them. The transfer-client component prints the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HandshakesReport {
+    /// Connections that were counted.
+    pub connections: u64,
+    /// Seconds from the first packet of the first to the last byte of the last.
+    pub seconds: f64,
+    /// Median of the seconds from the first packet to the established connection.
+    pub handshake_median_s: f64,
+    /// Median of the seconds from the first packet to the first bytes of the answer.
+    pub first_byte_median_s: f64,
+    /// Connections in which the server took up an earlier session: it showed no certificate.
+    pub resumed: u64,
+    /// Connections in which the server accepted the request as 0-RTT data.
+    pub early_data_accepted: u64,
+    /// Size of the socket's receive buffer that the system granted, in bytes.
+    pub recv_buffer: u64,
+    /// Size of the socket's send buffer that the system granted, in bytes.
+    pub send_buffer: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use quinn::{
-    Connection, ConnectionError, Endpoint, EndpointConfig, Incoming, RecvStream, SendStream, TokioRuntime,
-};
+use quinn::{Connecting, Connection, ConnectionError, Incoming, RecvStream, SendStream};
 use tokio::task::JoinSet;
 use xxhash_rust::xxh64::Xxh64;
 
+use super::client::print_line;
 use super::content::Content;
-use super::{GET, PUT, ServerArgs, config};
+use super::{GET, PUT, ServerArgs, config, endpoint};
 use crate::Error;
 use crate::system::{Buffers, bind};
 
@@ -25,10 +24,7 @@ const CHUNKS: usize = 32;
 
 pub(super) async fn run(args: ServerArgs) -> Result<(), Error> {
     if args.until_stdin_closes {
-        std::thread::spawn(|| {
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-            std::process::exit(0);
-        });
+        once_stdin_closes(|| std::process::exit(0));
     }
     let content = match (&args.file, args.size) {
         (Some(path), _) => Content::file(path)?,
@@ -37,19 +33,13 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Error> {
     };
     // Before the first client can connect, so that no transfer's time contains it.
     let hash = content.hash()?;
-    let config = config::server(&args.cert, &args.key, args.window, IDLE_SECONDS)?;
+    let config = config::server(&args, IDLE_SECONDS)?;
     let unusable = |error: io::Error| Error::failed(format!("cannot listen on {}: {error}", args.listen));
     let socket =
         bind(args.listen, Buffers { receive: args.recv_buffer, send: args.send_buffer }).map_err(unusable)?;
-    let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))
-        .map_err(unusable)?;
+    let endpoint = endpoint::new(Some(config), socket, args.mtu).map_err(unusable)?;
     let address = endpoint.local_addr().map_err(unusable)?;
-    {
-        let mut out = io::stdout().lock();
-        writeln!(out, "listening {address}")
-            .and_then(|()| out.flush())
-            .map_err(|error| Error::failed(format!("cannot print: {error}")))?;
-    }
+    print_line(&format!("listening {address}"))?;
 
     let limit = if args.once { Some(1) } else { args.connections };
     let served = Arc::new(Served { content, hash });
@@ -75,6 +65,14 @@ pub(super) async fn run(args: ServerArgs) -> Result<(), Error> {
     Ok(())
 }
 
+/// Calls `end` in a thread of its own once standard input is closed.
+pub(super) fn once_stdin_closes(end: impl FnOnce() + Send + 'static) {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        end();
+    });
+}
+
 struct Served {
     content: Content,
     hash: u64,
@@ -87,8 +85,13 @@ impl Served {
         let tell = |error: &dyn std::fmt::Display| {
             let _ = writeln!(io::stderr(), "{from}: {error}");
         };
-        let connection: Connection = match incoming.await {
-            Ok(connection) => connection,
+        // A request that came with the client's first packet is answered at once. It changes nothing, so it may be replayed.
+        let connection: Connection = match incoming.accept().map(Connecting::into_0rtt) {
+            Ok(Ok((connection, _accepted))) => connection,
+            Ok(Err(connecting)) => match connecting.await {
+                Ok(connection) => connection,
+                Err(error) => return tell(&error),
+            },
             Err(error) => return tell(&error),
         };
         let mut streams = JoinSet::new();

@@ -38,6 +38,17 @@ pub(crate) fn certificates(directory: &Path) {
     std::fs::write(directory.join("key.pem"), key.serialize_pem()).unwrap();
 }
 
+/// Runs `bench-peer client` or `sandquic-client` against an address with the issuer of this directory.
+pub(crate) fn client(role: &str, address: &str, directory: &Path, args: &[&str]) -> Output {
+    let mut command = program();
+    command.args(["bench-peer", role, "--connect", address, "--ca"]).arg(directory.join("ca.pem"));
+    if role == "sandquic-client" {
+        // Stock quinn's has it as its default.
+        command.args(["--server-name", "localhost"]);
+    }
+    command.args(args).stdin(Stdio::null()).output().unwrap()
+}
+
 /// A running server, killed when dropped.
 pub(crate) struct Server {
     child: Child,
@@ -67,13 +78,7 @@ impl Server {
 
     /// Runs `bench-peer client` against it with the issuer of this directory.
     pub(crate) fn client(&self, directory: &Path, args: &[&str]) -> Output {
-        program()
-            .args(["bench-peer", "client", "--connect", &self.address, "--ca"])
-            .arg(directory.join("ca.pem"))
-            .args(args)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        client("client", &self.address, directory, args)
     }
 
     /// Waits for its end and returns its exit status.

@@ -22,6 +22,8 @@ const RECEIVE_BATCH: usize = 64;
 const SEND_PER_CONNECTION: usize = 40;
 /// Segments in one call of the socket, where it takes several.
 const SEND_SEGMENTS: usize = 10;
+/// Bytes in one call of the socket: segments that are split by the system are one UDP datagram until then (over IPv4).
+const SEND_BYTES: usize = 65_507;
 
 /// The driver task of an endpoint. It ends when the application has neither endpoint handles nor live connections.
 pub(crate) struct Driver {
@@ -283,6 +285,7 @@ impl State {
     fn transmit(&mut self, cx: &mut Context<'_>, now: Instant, key: usize, segments: usize) -> Sent {
         let conn = &mut self.conns[key];
         let mut budget = SEND_PER_CONNECTION;
+        let segments = segments.min(SEND_BYTES / usize::from(conn.inner.current_mtu()).max(1)).max(1);
         while budget > 0 {
             self.transmit.clear();
             self.transmit.reserve(usize::from(conn.inner.current_mtu()));
