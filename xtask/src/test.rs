@@ -13,7 +13,7 @@ Runs the whole suite, from clean: sets up what is missing, then each stage, and 
 
 usage: cargo xtask test [--full] [--only STAGE[,STAGE...]] [--kernels BUILD[,BUILD...]]
 
-  --full    also every combination of the kernels' features, and constant-time checks with a million samples
+  --full    constant-time checks with a million samples
   --only    only these stages (they need what an earlier `build` made)
   --kernels only these builds of the stage `kernels` (an unknown name is answered with the known ones)
 
@@ -22,8 +22,8 @@ stages:
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
   sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`
-  kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu and under AddressSanitizer;
-            the constant-time checks
+  kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu, under AddressSanitizer
+            and Miri (where installed), with every combination of features; the constant-time checks
   fuzz      the fuzz targets, a minute in all
 
 A stage that fails does not keep the others from running, unless they need what it makes.

@@ -159,6 +159,32 @@ pub(crate) fn aarch64(workspace: &Workspace, command: &str) -> Result<Cmd> {
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{QEMU} -L /usr/aarch64-linux-gnu")))
 }
 
+/// What to do where [`has_miri`] says no.
+pub(crate) const MIRI_HINT: &str =
+    "Miri is not installed; where there is a network: rustup +nightly component add miri rust-src";
+
+/// Whether Miri is there, with the sources of the standard library that it interprets.
+pub(crate) fn has_miri() -> bool {
+    let sysroot = Cmd::new("rustup").words("run nightly rustc --print sysroot").read();
+    let sources =
+        |sysroot: String| Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir();
+    sysroot.is_ok_and(sources)
+        && Cmd::new("rustup")
+            .words("run nightly cargo miri --version")
+            .capture()
+            .is_ok_and(|done| done.success)
+}
+
+/// Cargo of the nightly toolchain with a command that Miri runs.
+pub(crate) fn miri(workspace: &Workspace, command: &str) -> Cmd {
+    Cmd::new("rustup")
+        .dir(workspace.root())
+        .words("run nightly cargo miri")
+        .words(command)
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("RUSTC")
+}
+
 fn venv(workspace: &Workspace) -> PathBuf {
     workspace.target("tools/python")
 }

@@ -14,16 +14,6 @@ pub(crate) fn max_len() -> usize {
     if small() { 300 } else { 600 }
 }
 
-/// Fails unless the backend is the one that this build was meant to test.
-pub(crate) fn assert_backend() {
-    if let Some(expected) = option_env!("SANDQUIC_EXPECT_BACKEND") {
-        assert_eq!(sandquic_crypto::backend(), expected, "the wrong backend is under test");
-    }
-    let known = ["soft", "portable", "simd128", "sse2", "avx2", "neon"];
-    assert!(known.contains(&sandquic_crypto::backend()));
-    assert!(sandquic_crypto::BACKEND == "x86" || sandquic_crypto::BACKEND == sandquic_crypto::backend());
-}
-
 /// Bytes that are not zero and do not repeat with the block.
 pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0] ^ i as u8).collect()

@@ -164,11 +164,6 @@ fn reduced_legacy_variants() {
     check::<ChaCha8Legacy>(8);
 }
 
-#[test]
-fn backend() {
-    grid::assert_backend();
-}
-
 /// RFC 8439 section 2.3.2 and appendix A.1, test vectors 1 and 2.
 #[test]
 fn rfc8439_blocks() {

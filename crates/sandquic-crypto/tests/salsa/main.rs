@@ -137,11 +137,6 @@ grids! {
     xsalsa8: XSalsa8, LONG, |n| model_x(8, n), 23;
 }
 
-#[test]
-fn backend() {
-    grid::assert_backend();
-}
-
 /// The verified vectors of the ECRYPT project, 256-bit keys.
 #[test]
 fn ecrypt() {
