@@ -305,3 +305,35 @@ fn runner(workspace: &Workspace, engine: Engine) -> Result<Option<OsString>> {
         Engine::Wasmer => Some(script(tools::wasmer(workspace)?.into_os_string(), "", "wasmer.py")),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_combination_of_features_is_left_out() {
+        let manifest = include_str!("../../crates/sandquic-crypto/Cargo.toml");
+        let section =
+            manifest.split("[features]\n").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap();
+        let features: BTreeSet<&str> = section
+            .lines()
+            .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+            .filter(|name| !["default", "bench-variants"].contains(name))
+            .collect();
+        let combinations: BTreeSet<BTreeSet<&str>> = COMBINATIONS
+            .iter()
+            .map(|flags| flags.rsplit(' ').next().unwrap_or_default().split(',').collect())
+            .collect();
+        assert!(combinations.iter().all(|combination| combination.is_subset(&features)), "{combinations:?}");
+        // Without none and all.
+        assert_eq!(combinations.len(), (1 << features.len()) - 2);
+    }
+
+    #[test]
+    fn no_build_disturbs_another() {
+        let names: BTreeSet<_> = names().collect();
+        assert_eq!(names.len(), ROWS.len() + 1, "two builds in one folder");
+    }
+}
