@@ -3,6 +3,7 @@
 //! # For the caller
 //! - [`kernels`]: `sandquic bench kernels`.
 //! - [`transfer`]: `sandquic bench transfer`.
+//! - [`evaluate`]: `sandquic bench evaluate`.
 //! - [`profile`]: CPU time of a process by category.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
@@ -10,6 +11,7 @@
 //! is started as a child for every end that is measured.
 #![forbid(unsafe_code)]
 
+pub mod evaluate;
 pub mod kernels;
 pub mod peer;
 pub mod profile;

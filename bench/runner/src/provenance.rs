@@ -9,7 +9,7 @@ pub use sandquic_report::record::Provenance;
 pub fn collect(engine: &str) -> Provenance {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Provenance {
-        unix_time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        unix_time: now(),
         command: command(),
         commit: env!("SANDQUIC_BENCH_COMMIT").to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -23,6 +23,11 @@ pub fn collect(engine: &str) -> Provenance {
         cpu_features: cpu_features(&cpuinfo),
         kernel: kernel(),
     }
+}
+
+/// Seconds since 1970-01-01 UTC.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The program's arguments; the program itself by its file name alone, since its directory is nobody's business.

@@ -32,6 +32,8 @@ pub(crate) enum BenchCommand {
     Kernels(sandquic_bench::kernels::Args),
     /// Bulk transfers from stock quinn to each build of the receiver: goodput and CPU time.
     Transfer(sandquic_bench::transfer::Args),
+    /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
+    Evaluate(sandquic_bench::evaluate::Args),
 }
 
 /// Run a WASI command: a component (WASI 0.2 or 0.3) or a core module (WASI 0.1).

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
 use clap::Parser;
-use sandquic_bench::{Context, Error, peer, transfer};
+use sandquic_bench::{Context, Error, evaluate, peer, transfer};
 
 /// Measures QUIC transfers.
 #[derive(Parser)]
@@ -24,6 +24,8 @@ struct CommandLine {
 enum Command {
     /// Bulk transfers from stock quinn to each build of the receiver.
     Transfer(transfer::Args),
+    /// The scenarios of the evaluation, into a record.
+    Evaluate(evaluate::Args),
     /// One native end of a transfer.
     BenchPeer(peer::Args),
 }
@@ -41,13 +43,16 @@ fn main() -> ExitCode {
 fn run(line: CommandLine) -> Result<(), Error> {
     match line.command {
         Command::BenchPeer(args) => peer::run(args),
-        Command::Transfer(args) => {
-            let peer = std::env::current_exe()
-                .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
-            let engine = engine(&line.sandquic).unwrap_or_else(|| "unknown".into());
-            transfer::run(args, &Context { sandquic: line.sandquic, peer, engine })
-        }
+        Command::Transfer(args) => transfer::run(args, &context(line.sandquic)?),
+        Command::Evaluate(args) => evaluate::run(args, &context(line.sandquic)?),
     }
+}
+
+fn context(sandquic: PathBuf) -> Result<Context, Error> {
+    let peer = std::env::current_exe()
+        .map_err(|error| Error::Failed(format!("cannot find this program's own file: {error}")))?;
+    let engine = engine(&sandquic).unwrap_or_else(|| "unknown".into());
+    Ok(Context { sandquic, peer, engine })
 }
 
 /// The engine that a `sandquic` program says it holds; `None` if it cannot be asked.

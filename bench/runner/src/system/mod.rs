@@ -2,9 +2,11 @@
 //! buffers and the count of dropped datagrams.
 
 mod cpus;
+mod drops;
 mod process;
 mod udp;
 
 pub(crate) use cpus::{CpuList, split_cpus};
+pub(crate) use drops::DropWatch;
 pub(crate) use process::{CpuTime, Event, Process};
-pub(crate) use udp::{Buffers, bind, datagrams_dropped, granted};
+pub(crate) use udp::{Buffers, bind, granted};

@@ -29,6 +29,13 @@ pub(crate) struct CpuTime {
     pub(crate) system: Duration,
 }
 
+impl CpuTime {
+    /// User and system time.
+    pub(crate) fn total(self) -> Duration {
+        self.user + self.system
+    }
+}
+
 /// What a child did.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -81,6 +88,11 @@ impl Process {
     /// What messages call it.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for the next event, at most this long.

@@ -93,7 +93,7 @@ impl Build {
     ///
     /// # Errors
     /// [`Error::Failed`] with what is missing and how to get it.
-    pub(super) fn check(self, context: &Context) -> Result<(), Error> {
+    pub(crate) fn check(self, context: &Context) -> Result<(), Error> {
         let program = self.native_program(context);
         if self.is_sandboxed() || program == context.peer || program.is_file() {
             return Ok(());
@@ -105,14 +105,19 @@ impl Build {
     }
 
     /// The command that receives, up to the flags that all clients share, and the path under which it finds the
-    /// files of `directory`.
-    pub(super) fn receiver(self, context: &Context, directory: &Path) -> (Command, String) {
+    /// files of `directory`. `host` are further options of `sandquic run`, for a sandboxed one.
+    pub(crate) fn receiver(self, context: &Context, directory: &Path, host: &[&str]) -> (Command, String) {
         match self.component() {
             Some((component, ciphers)) => {
                 let mut command = Command::new(&context.sandquic);
                 let mut mapping = directory.as_os_str().to_owned();
                 mapping.push("::/bench");
-                command.args(["run", "--inherit-network", "--dir-ro"]).arg(mapping).arg(component);
+                command
+                    .args(["run", "--inherit-network"])
+                    .args(host)
+                    .arg("--dir-ro")
+                    .arg(mapping)
+                    .arg(component);
                 command.args(ciphers);
                 (command, "/bench".into())
             }
@@ -168,7 +173,7 @@ mod tests {
     #[test]
     fn a_sandboxed_receiver_sees_only_its_files() {
         let context = Context { sandquic: "s".into(), peer: "p".into(), engine: String::new() };
-        let (command, directory) = Build::WasmAutovec.receiver(&context, Path::new("/d"));
+        let (command, directory) = Build::WasmAutovec.receiver(&context, Path::new("/d"), &[]);
         let args: Vec<_> = command.get_args().map(|arg| arg.to_str().unwrap()).collect();
         assert_eq!(
             args,
@@ -185,13 +190,13 @@ mod tests {
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("s"), "/bench"));
         let context = Context { peer: "/b/p".into(), ..context };
         for build in [Build::NativeHandvec, Build::NativePort] {
-            let (command, _) = build.receiver(&context, Path::new("/d"));
+            let (command, _) = build.receiver(&context, Path::new("/d"), &[]);
             let name = Path::new(command.get_program()).file_stem();
             assert_eq!(name.unwrap(), "sandquic-peer-128");
             assert!(build.check(&context).unwrap_err().to_string().contains("cargo xtask build"));
         }
         let context = Context { peer: "p".into(), ..context };
-        let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"));
+        let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"), &[]);
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("p"), "/d"));
     }
 }

@@ -9,17 +9,17 @@ use tempfile::TempDir;
 use crate::Error;
 
 /// Certificate of the issuer that the receiver trusts.
-pub(super) const CA: &str = "ca.pem";
+pub(crate) const CA: &str = "ca.pem";
 /// The sender's certificate.
-pub(super) const CERTIFICATE: &str = "server.pem";
+pub(crate) const CERTIFICATE: &str = "server.pem";
 /// The sender's private key.
-pub(super) const KEY: &str = "server.key";
+pub(crate) const KEY: &str = "server.key";
 /// The name in the sender's certificate.
-pub(super) const SERVER_NAME: &str = "localhost";
+pub(crate) const SERVER_NAME: &str = "localhost";
 
 /// Makes an issuer and a certificate for [`SERVER_NAME`] (ECDSA over P-256) and writes [`CA`] and, in a directory of
 /// its own that a receiver need not see, [`CERTIFICATE`] and [`KEY`].
-pub(super) fn issue() -> Result<Directory, Error> {
+pub(crate) fn issue() -> Result<Directory, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::failed(format!("cannot make a certificate: {error}"));
     let directory = Directory {
         public: tempfile::Builder::new()
@@ -43,19 +43,19 @@ pub(super) fn issue() -> Result<Directory, Error> {
 }
 
 /// The files of a measurement, removed when dropped.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     public: TempDir,
     private: TempDir,
 }
 
 impl Directory {
     /// What the receiver may see: [`CA`].
-    pub(super) fn public(&self) -> &Path {
+    pub(crate) fn public(&self) -> &Path {
         self.public.path()
     }
 
     /// What the sender needs: [`CERTIFICATE`] and [`KEY`].
-    pub(super) fn private(&self) -> &Path {
+    pub(crate) fn private(&self) -> &Path {
         self.private.path()
     }
 }

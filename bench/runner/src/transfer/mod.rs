@@ -11,9 +11,9 @@
 //! The receiver hashes what arrives. A run whose bytes do not match is a failure; it is counted and left out of the means.
 
 mod builds;
-mod certificate;
-mod record;
-mod session;
+pub(crate) mod certificate;
+pub(crate) mod record;
+pub(crate) mod session;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
@@ -30,7 +30,7 @@ use crate::system::{Buffers, split_cpus};
 use crate::units::{parse_size, show_size};
 use crate::{Context, Error, provenance};
 use record::{Record, Row, Setup};
-use session::{Content, Failure, Session};
+use session::{Content, Failure, Job, Session};
 
 /// Bytes of the transfer that comes before the first counted run of a build: it shows that the build works, and puts
 /// its compiled code into the cache.
@@ -92,7 +92,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
         }
         None => Content::Pattern(args.size),
     };
-    let (Content::Pattern(bytes) | Content::File(_, bytes)) = content;
+    let bytes = content.bytes();
     if bytes == 0 {
         return Err(Error::Usage(
             "a transfer of no bytes has no goodput; give --size or --file at least one".into(),
@@ -107,15 +107,16 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     builds.iter().try_for_each(|build| build.check(context))?;
     let ciphers = chosen(&args.cipher);
     let cpus = if args.no_pin { None } else { split_cpus() };
-    let setup = Setup::collect(&args, cpus.as_ref());
+    let buffers = Buffers { receive: args.recv_buffer, send: args.send_buffer };
+    let setup = Setup::collect(buffers, args.window, cpus.as_ref());
     let session = Session {
         context,
         directory: certificate::issue()?,
-        buffers: Buffers { receive: args.recv_buffer, send: args.send_buffer },
+        buffers,
         window: setup.window(),
-        timeout: Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000)),
         cpus: cpus.as_ref(),
     };
+    let timeout = Duration::from_secs(args.timeout.unwrap_or(60 + bytes / 2_000_000));
     let provenance = provenance::collect(&context.engine);
 
     let mut rows: Vec<Row> = Vec::new();
@@ -126,14 +127,15 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     for &build in &builds {
         progress.say(format!("trying {build}"));
         session
-            .transfer(build, ciphers[0], Content::Pattern(WARM_UP), &mut |_| {})
+            .run(&Job::receive(build, ciphers[0], Content::Pattern(WARM_UP), timeout), &mut |_| {})
             .map_err(|failure| Error::failed(format!("build {build} does not work: {failure}")))?;
     }
     for round in 1..=args.runs {
         for row in &mut rows {
             progress.say(format!("run {round} of {}: {} {}", args.runs, row.build, row.cipher));
-            match session.transfer(row.build, row.cipher, content, &mut |done| progress.within(done)) {
-                Ok(sample) => row.samples.push(sample),
+            let job = Job::receive(row.build, row.cipher, content, timeout);
+            match session.run(&job, &mut |done| progress.within(done)) {
+                Ok(measured) => row.samples.extend(measured.sample(bytes)),
                 Err(failure) => {
                     progress.note(&format!("{} {}, run {round}: {failure}", row.build, row.cipher));
                     match failure {

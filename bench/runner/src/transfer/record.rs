@@ -5,10 +5,9 @@ use std::fs;
 use sandquic_report::stats::Summary;
 use serde::Serialize;
 
-use super::Args;
 use super::builds::{Build, Cipher};
 use crate::provenance::Provenance;
-use crate::system::CpuList;
+use crate::system::{Buffers, CpuList};
 use crate::units::GIB;
 
 /// Version of the record's form. A reader refuses a higher one.
@@ -26,7 +25,7 @@ pub(super) struct Record {
 
 /// What was the same for all rows.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Setup {
+pub(crate) struct Setup {
     /// The build that sends.
     sender: Build,
     /// What lies between the two.
@@ -49,7 +48,7 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) fn collect(args: &Args, cpus: Option<&(CpuList, CpuList)>) -> Self {
+    pub(crate) fn collect(buffers: Buffers, window: Option<u64>, cpus: Option<&(CpuList, CpuList)>) -> Self {
         let limit = |name: &str| {
             fs::read_to_string(format!("/proc/sys/net/core/{name}"))
                 .ok()
@@ -59,34 +58,35 @@ impl Setup {
         Self {
             sender: Build::NativeQuinn,
             network: "loopback, 127.0.0.1",
-            recv_buffer: args.recv_buffer,
-            send_buffer: args.send_buffer,
+            recv_buffer: buffers.receive,
+            send_buffer: buffers.send,
             rmem_max,
             wmem_max: limit("wmem_max"),
-            window: args.window.unwrap_or_else(|| window(args.recv_buffer, rmem_max)),
+            window: window.unwrap_or_else(|| widest(buffers.receive, rmem_max)),
             congestion: "CUBIC",
             initial_mtu: 1_452,
             sender_cpus: cpus.map(|(sender, _)| sender.to_string()),
             receiver_cpus: cpus.map(|(_, receiver)| receiver.to_string()),
-            drops: "difference of UDP RcvbufErrors of the network namespace over the run",
+            drops: "at the sockets of both ends (/proc/net/udp), where they could be seen; else UDP RcvbufErrors of the \
+                    network namespace",
         }
     }
 
     /// Most bytes that the sender may have on the way unacknowledged.
-    pub(super) fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         self.window
     }
 }
 
 /// The window with which no receive buffer overflows, at most 4 MiB. A buffer of n bytes by the units of the request
 /// holds a little more than n bytes of full datagrams: Linux doubles n and counts about 2,300 bytes for one of 1,452.
-fn window(recv_buffer: u64, rmem_max: Option<u64>) -> u64 {
+fn widest(recv_buffer: u64, rmem_max: Option<u64>) -> u64 {
     (4 << 20).min(recv_buffer).min(rmem_max.unwrap_or(u64::MAX)).max(64 << 10)
 }
 
 /// One counted run.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     pub(super) seconds: f64,
     pub(super) goodput_mbps: f64,
     /// CPU time of the receiving process.
@@ -226,9 +226,9 @@ mod tests {
 
     #[test]
     fn the_window_fits_the_smallest_buffer() {
-        assert_eq!(window(8 << 20, Some(4 << 20)), 4 << 20);
-        assert_eq!(window(8 << 20, Some(212_992)), 212_992);
-        assert_eq!(window(1 << 20, None), 1 << 20);
-        assert_eq!(window(1, Some(1)), 64 << 10);
+        assert_eq!(widest(8 << 20, Some(4 << 20)), 4 << 20);
+        assert_eq!(widest(8 << 20, Some(212_992)), 212_992);
+        assert_eq!(widest(1 << 20, None), 1 << 20);
+        assert_eq!(widest(1, Some(1)), 64 << 10);
     }
 }

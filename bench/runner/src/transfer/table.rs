@@ -108,6 +108,7 @@ mod tests {
     use super::super::builds::{Build, Cipher};
     use super::super::record::{Row, Sample, Setup};
     use super::*;
+    use crate::system::Buffers;
 
     #[derive(clap::Parser)]
     struct Line {
@@ -140,7 +141,7 @@ mod tests {
         failed.failures.push("no".into());
         Record::new(
             crate::provenance::collect("none"),
-            Setup::collect(&args, None),
+            Setup::collect(Buffers { receive: args.recv_buffer, send: args.send_buffer }, None, None),
             vec![base, native, failed],
         )
     }
