@@ -106,6 +106,50 @@ fn cells_take_turns_and_each_run_is_a_line() {
 }
 
 #[test]
+fn every_workload_and_option_is_measured() {
+    let text = |workload: &str, options: &str| {
+        scenario("['native-opt', 'native-quinn']", "['100kB']", 1).replace("'receive'", workload)
+            + "[options]\n"
+            + options
+    };
+    for (text, cells, metrics) in [
+        (text("'send'", "mtu = ['1200', '4096']"), 8, &["goodput_mbps", "sender_cpu_s", "handshake_s"][..]),
+        (
+            text("'receive'", "loss_percent = ['1']\ndelay_ms = ['0', '5']"),
+            8,
+            &["goodput_mbps", "packets_sent", "drops"],
+        ),
+        (
+            text("'connect'\nconnections = 4", "mode = ['full', 'resumed', 'early-data']"),
+            12,
+            &["handshakes_per_s", "first_byte_median_s", "handshake_median_s", "cpu_user_s"],
+        ),
+    ] {
+        let place = Place::new(&text);
+        let output = place.evaluate(&[]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let runs = place.runs();
+        assert_eq!(runs.len(), cells, "{text}");
+        for run in runs {
+            assert_eq!(run.outcome, Outcome::Ok);
+            for metric in metrics {
+                assert!(run.metrics.contains_key(*metric), "{metric} in {run:?}");
+            }
+            let told = |metric: &str| run.metrics.get(metric).copied();
+            if let Some(mode) = run.cell.options.get("mode") {
+                assert_eq!(told("connections"), Some(4.0));
+                assert_eq!(told("resumed"), Some(if mode == "full" { 0.0 } else { 4.0 }));
+                assert_eq!(told("early_data_accepted"), Some(if mode == "early-data" { 4.0 } else { 0.0 }));
+            }
+            if run.cell.options.get("delay_ms").is_some_and(|delay| delay == "5") {
+                // There and back, at least once.
+                assert!(told("seconds") >= Some(0.01) && told("handshake_s") >= Some(0.01), "{run:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_interrupted_evaluation_is_taken_up() {
     let place = Place::new(&scenario("['native-opt', 'native-quinn']", "['2MiB']", 5));
     let (scenario, record) = (place.path("small.toml"), place.record());

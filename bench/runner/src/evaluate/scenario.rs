@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::choice::display_by_value;
-use crate::transfer::session::Mode;
+use crate::peer::Mode;
 use crate::transfer::{Build, Cipher};
 use crate::units::parse_size;
 
@@ -19,6 +19,10 @@ use crate::units::parse_size;
 const EMBEDDED: &[(&str, &str)] = &[
     ("headline", include_str!("../../../scenarios/headline.toml")),
     ("fixed-cost", include_str!("../../../scenarios/fixed-cost.toml")),
+    ("send", include_str!("../../../scenarios/send.toml")),
+    ("connect", include_str!("../../../scenarios/connect.toml")),
+    ("network", include_str!("../../../scenarios/network.toml")),
+    ("mtu", include_str!("../../../scenarios/mtu.toml")),
 ];
 
 /// How much is measured.

@@ -25,6 +25,7 @@ use std::path::PathBuf;
 pub use relay::{Args as RelayArgs, Counts as RelayCounts, Report as RelayReport};
 pub use report::{HandshakesReport, Packets, Report};
 
+use crate::choice::display_by_value;
 use crate::units::parse_size;
 use crate::{Error, transfer};
 
@@ -177,6 +178,8 @@ pub enum Mode {
     /// The session, and the request goes out with the first packet (0-RTT).
     EarlyData,
 }
+
+display_by_value!(Mode);
 
 /// Parses a size of UDP payloads: from the least that QUIC requires (RFC 9000 section 14) to a jumbo frame.
 fn parse_mtu(text: &str) -> Result<u16, String> {

@@ -6,14 +6,10 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
-use serde::Deserialize;
-
 use super::builds::{Build, Cipher};
 use super::certificate::{CA, CERTIFICATE, Directory, KEY, SERVER_NAME};
 use super::record::Sample;
-use crate::choice::display_by_value;
-use crate::peer::Report;
+use crate::peer::{HandshakesReport, Mode, Report};
 use crate::system::{Buffers, CpuList, CpuTime, DropWatch, Event, Process};
 use crate::{Context, Error, profile};
 
@@ -59,19 +55,6 @@ pub(crate) enum Workload {
     /// It makes so many connections, one after the other, and fetches the content over each.
     Connect { connections: u32, mode: Mode },
 }
-
-/// How connections begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// With the server's certificate.
-    Full,
-    /// With a ticket of the connection before.
-    Resumed,
-    /// With a ticket, and the request in the first flight.
-    EarlyData,
-}
-
-display_by_value!(Mode);
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
@@ -136,7 +119,7 @@ pub(crate) struct Measured {
 #[derive(Debug)]
 pub(crate) enum Told {
     Transfer(Report),
-    Connections(Connections),
+    Connections(HandshakesReport),
 }
 
 impl Told {
@@ -147,20 +130,6 @@ impl Told {
             Self::Connections(told) => told.seconds,
         }
     }
-}
-
-/// What a client tells of a series of connections.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Connections {
-    pub(crate) connections: u64,
-    /// Of the whole series.
-    pub(crate) seconds: f64,
-    pub(crate) handshake_median_s: f64,
-    pub(crate) first_byte_median_s: f64,
-    pub(crate) resumed: u64,
-    pub(crate) early_data_accepted: u64,
-    pub(crate) recv_buffer: u64,
-    pub(crate) send_buffer: u64,
 }
 
 impl Measured {
