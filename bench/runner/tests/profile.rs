@@ -71,11 +71,11 @@ fn compiled_code_has_names_as_long_as_its_map_is_there() {
     assert_eq!(kept.maps, [Path::new(&map)]);
     assert!(Path::new(&map).exists());
     let spin = &kept.unmatched_symbols[0];
-    assert!(spin.symbol.contains("spin") && spin.object == "[jit]" && spin.share > 0.3, "{kept:?}");
+    assert!(spin.symbol.contains("spin") && spin.object == "[jit]" && spin.share > 0.3, "{spin:?}");
     // What compiles is the engine, whatever its symbols are called.
     assert!(kept.symbols.iter().any(|symbol| symbol.object == "[engine]" && symbol.category == "runtime"));
 
-    assert_eq!(profile::read(&data).unwrap(), kept);
+    assert!(profile::read(&data).unwrap() == kept, "the same samples give another profile");
     assert!(!Path::new(&map).exists(), "{map} is left behind");
     let nameless = profile::read(&data).unwrap_err().to_string();
     assert!(nameless.contains(&map) && nameless.contains("--profile perfmap"), "{nameless}");

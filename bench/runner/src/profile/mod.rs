@@ -97,18 +97,18 @@ fn classify(tally: Tally, rules: &Rules) -> Result<Profiled, Error> {
     }
     let share = |weight: u64| weight as f64 / total as f64;
 
-    let mut categories: BTreeMap<String, f64> = CATEGORIES.map(|name| (name.to_owned(), 0.0)).into();
+    // Whole numbers until the end, so that the same samples give the same shares whatever their order.
+    let mut weights: BTreeMap<&str, u64> = CATEGORIES.map(|name| (name, 0)).into();
     let mut by_category: BTreeMap<&str, Vec<Symbol>> = BTreeMap::new();
-    let (mut unmatched, mut unmatched_symbols) = (0.0, Vec::new());
+    let (mut unmatched, mut unmatched_symbols) = (0, Vec::new());
     let maps = tally.maps();
     for (symbol, object, weight) in tally.into_symbols() {
         let rule = rules.first_match(&symbol, &object);
         let category = rule.map_or(OTHER, |rule| rule.category());
-        let share = share(weight);
-        *categories.entry(category.to_owned()).or_default() += share;
-        let symbol = Symbol { category: category.to_owned(), symbol, object, share };
+        *weights.entry(category).or_default() += weight;
+        let symbol = Symbol { category: category.to_owned(), symbol, object, share: share(weight) };
         if rule.is_none() {
-            unmatched += share;
+            unmatched += weight;
             unmatched_symbols.push(symbol.clone());
         }
         by_category.entry(category).or_default().push(symbol);
@@ -121,9 +121,9 @@ fn classify(tally: Tally, rules: &Rules) -> Result<Profiled, Error> {
     Ok(Profiled {
         samples,
         cpu_s: total as f64 / 1e9,
-        categories,
+        categories: weights.into_iter().map(|(name, weight)| (name.to_owned(), share(weight))).collect(),
         symbols,
-        unmatched,
+        unmatched: share(unmatched),
         unmatched_symbols: heaviest(unmatched_symbols, HEAVIEST),
         maps,
     })
