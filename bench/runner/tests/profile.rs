@@ -59,7 +59,8 @@ fn compiled_code_has_names_as_long_as_its_map_is_there() {
         return;
     }
     let mut node = Command::new(node.get_program());
-    node.args(["--perf-basic-prof", "--eval"]).arg(
+    // It leaves a log where it runs.
+    node.current_dir(directory.path()).args(["--perf-basic-prof", "--eval"]).arg(
         "function spin(n) { let x = 1; for (let i = 0; i < n; i++) x = (x * 31 + i) | 0; return x; }
          let s = 0; for (let k = 0; k < 100; k++) s += spin(1e6); console.log(process.pid)",
     );
