@@ -20,6 +20,7 @@ pub(crate) enum Command {
     /// Measure.
     #[command(subcommand)]
     Bench(BenchCommand),
+    Report(ReportArgs),
     /// One native end of a transfer that is measured.
     #[command(hide = true)]
     BenchPeer(sandquic_bench::peer::Args),
@@ -91,4 +92,36 @@ pub(crate) struct InfoArgs {
     /// Write one JSON object to FILE ('-' or nothing: standard output).
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// Make a report of records of `sandquic bench evaluate`: tables and charts, or figures in other documents.
+///
+/// What is wrong with a record is named, in the report and on standard error, and the rest of it is used.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Records, as `sandquic bench evaluate --record FILE` writes them.
+    #[arg(value_name = "RECORD", required = true)]
+    pub(crate) records: Vec<PathBuf>,
+
+    /// Write report.html, report.md, report.csv and report.json into DIR.
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Put the headline into FILE, between `<!-- headline:begin -->` and `<!-- headline:end -->`, and its chart into
+    /// docs/img/headline.svg beside it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) readme: Option<PathBuf>,
+
+    /// Put our figures beside the paper's into FILE, between `<!-- paper-mapping:begin -->` and
+    /// `<!-- paper-mapping:end -->`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mapping: Option<PathBuf>,
+
+    /// Write nothing; fail if the documents are not what the records give.
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Merge the runs of sessions of different code or machines.
+    #[arg(long)]
+    pub(crate) allow_mixed: bool,
 }

@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod components;
 mod info;
+mod report;
 mod run;
 
 use std::fmt;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(arguments),
         Command::Info(arguments) => info::info(&arguments),
         Command::Bench(command) => bench::bench(command),
+        Command::Report(arguments) => report::report(&arguments),
         Command::BenchPeer(arguments) => bench::peer(arguments),
     };
     match outcome {

@@ -1,0 +1,127 @@
+//! The first screen: the question's answer in one table and one chart.
+
+use super::{Bar, Bars, Block, Chart, Section, Table, drops_note, mark, metric, runs};
+use crate::analysis::{Analysis, CPU, GOODPUT};
+use crate::catalog::{CIPHERS, Kind};
+use crate::text;
+
+/// The table: CPU time and goodput of every build with every cipher.
+pub(crate) fn table(analysis: &Analysis) -> Table {
+    let mut columns = vec!["Receiver".to_owned(), "What it is".to_owned()];
+    columns.extend(CIPHERS.iter().map(|(_, cipher)| format!("{cipher}, CPU s/GiB")));
+    columns.extend(CIPHERS.iter().map(|(_, cipher)| format!("{cipher}, Mb/s")));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table =
+        Table::new("CPU time of the receiving process and goodput: mean ± 95 % interval", 2, &columns);
+    for build in analysis.headline_builds() {
+        let mut cells = vec![build.name.to_owned(), build.what.to_owned()];
+        for name in [CPU, GOODPUT] {
+            cells.extend(CIPHERS.iter().map(|(cipher, _)| {
+                let cell = analysis.headline(build.name, cipher);
+                // The mark of drops belongs to goodput: CPU time hardly knows of them.
+                match cell.and_then(|cell| cell.metric(name)) {
+                    Some(summary) if name == CPU => text::mean(summary),
+                    _ => metric(cell, name),
+                }
+            }));
+        }
+        table.build(build.name, cells);
+    }
+    table
+}
+
+/// A chart for each cipher.
+pub(crate) fn charts(analysis: &Analysis, name: &str) -> Vec<Chart> {
+    let builds = analysis.headline_builds();
+    CIPHERS
+        .iter()
+        .filter(|(cipher, _)| builds.iter().any(|build| analysis.headline(build.name, cipher).is_some()))
+        .map(|(cipher, title)| {
+            let bars = builds
+                .iter()
+                .map(|build| {
+                    let cell = analysis.headline(build.name, cipher);
+                    let summary = cell.and_then(|cell| cell.metric(name));
+                    Bar {
+                        build: build.name.to_owned(),
+                        value: summary.map(|summary| summary.mean),
+                        ci95: summary.and_then(|summary| summary.ci95),
+                        mark: if name == GOODPUT { cell.map_or("", mark) } else { "" },
+                    }
+                })
+                .collect();
+            let unit = if name == CPU { "CPU s/GiB" } else { "goodput, Mb/s" };
+            Chart::Bars(Bars { title: (*title).to_owned(), unit: unit.to_owned(), bars })
+        })
+        .collect()
+}
+
+/// What stands on the first screen.
+pub(super) fn lead(analysis: &Analysis) -> Vec<Block> {
+    if analysis.headline_builds().is_empty() {
+        return vec![Block::Text("The records have no run of the headline.".to_owned())];
+    }
+    let mut blocks = Vec::new();
+    if let Some(answer) = answer(analysis) {
+        blocks.push(Block::Text(answer));
+    }
+    blocks.push(Block::Table(table(analysis)));
+    blocks.push(Block::Charts(charts(analysis, CPU)));
+    blocks
+}
+
+/// The answer in a sentence, from the figures.
+fn answer(analysis: &Analysis) -> Option<String> {
+    let (mut names, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for (cipher, title) in CIPHERS {
+        let to_quinn = |build| analysis.build_ratio(CPU, cipher, build, "native-quinn");
+        if let Some((own, paper)) = to_quinn("wasm-sandquic").zip(to_quinn("wasm-handvec")) {
+            names.push(*title);
+            ours.push(text::number(own.value));
+            theirs.push(text::number(paper.value));
+        }
+    }
+    (!names.is_empty()).then(|| {
+        format!(
+            "In the sandbox, sandquic takes {} times the CPU time of native quinn (with {}), where the paper's kernels take {}.",
+            listed(&ours),
+            listed(&names),
+            listed(&theirs)
+        )
+    })
+}
+
+/// Words with commas and an `and`.
+fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// Goodput: the paper's figure 3.
+pub(super) fn section(analysis: &Analysis) -> Section {
+    let mut blocks = Vec::new();
+    let builds = analysis.headline_builds();
+    if !builds.is_empty() {
+        let cells = || {
+            builds.iter().flat_map(|build| {
+                CIPHERS.iter().filter_map(|(cipher, _)| analysis.headline(build.name, cipher))
+            })
+        };
+        blocks.push(Block::Text(format!(
+            "{} {}. Bars are means, whiskers their 95 % intervals (Student's t).",
+            Kind::Headline.question(),
+            capital(&runs(cells()))
+        )));
+        blocks.push(Block::Charts(charts(analysis, GOODPUT)));
+        blocks.extend(drops_note(cells()));
+    }
+    Section { id: "goodput", title: "Goodput (the paper's figure 3)".to_owned(), blocks }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
