@@ -256,6 +256,45 @@ fn what_is_missing_is_named_with_its_reason() {
 }
 
 #[test]
+fn the_whole_record_lacks_nothing_but_what_it_says() {
+    let analysis = analysis(&lines());
+    let of = |scenario: &str| {
+        let gaps = analysis.gaps.iter().filter(|gap| gap.scenario == scenario);
+        gaps.map(|gap| format!("{}: {}", gap.what, gap.why)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("headline"), Vec::<String>::new());
+    // Programs outside the sandbox have no start to choose.
+    assert_eq!(of("fixed-cost"), Vec::<String>::new());
+    assert_eq!(of("mtu"), ["mtu 9000 of wasm-base: a component sends datagrams of 1,200 bytes"]);
+    let starts: Vec<_> = analysis.fixed_costs().into_iter().map(|cost| (cost.build, cost.start)).collect();
+    assert!(starts.contains(&("native-quinn".to_owned(), "native".to_owned())), "{starts:?}");
+    assert!(file(&analysis, "report.html").contains("256 MiB instead of 1 GiB, to fit into the time"));
+}
+
+#[test]
+fn what_one_session_skipped_and_another_did_is_no_gap() {
+    let mut lines = vec![session("one", COMMIT)];
+    for (what, why) in [("wasm-base", "broken"), ("wasm-base64", "no component"), ("profiles", "no perf")] {
+        lines.push(Line::Skipped(record::Skipped {
+            session: "one".into(),
+            scenario: "headline".into(),
+            what: what.into(),
+            why: why.into(),
+        }));
+    }
+    lines.extend(headline("wasm-base", "aes-128-gcm", &[25.0]));
+    let analysis = analysis(&lines);
+    let why = |what: &str| {
+        let mut gaps = analysis.gaps.iter().filter(|gap| gap.scenario == "headline" && gap.what == what);
+        gaps.next().map(|gap| gap.why.as_str())
+    };
+    assert_eq!(why("wasm-base"), None);
+    assert_eq!(why("wasm-base, AES-256-GCM"), Some("not in these records"));
+    assert_eq!(why("wasm-base64, AES-256-GCM"), Some("no component"));
+    assert!(file(&analysis, "report.md").contains("CPU time by category is missing: no perf."));
+}
+
+#[test]
 fn text_of_a_record_is_never_markup() {
     const EVIL: &str = "<script>alert(1)</script>\"'&|`\n# x";
     let mut lines = vec![session("one", COMMIT)];

@@ -24,6 +24,9 @@ pub const CPU: &str = "cpu_s_per_gib";
 /// The metric of goodput.
 pub const GOODPUT: &str = "goodput_mbps";
 
+/// How a program starts that is not compiled when it is run.
+pub const NATIVE_START: &str = "native";
+
 /// Workloads that are known.
 const WORKLOADS: [&str; 3] = ["receive", "send", "connect"];
 
@@ -97,7 +100,7 @@ pub struct FixedCost {
     pub build: String,
     /// The cipher.
     pub cipher: String,
-    /// `aot` or `jit`.
+    /// `aot`, `jit` or [`NATIVE_START`].
     pub start: String,
     /// CPU seconds over GiB.
     #[serde(flatten)]
@@ -231,9 +234,19 @@ impl Analysis {
 
     /// CPU time over length, of every scenario whose cells say how they started.
     pub fn fixed_costs(&self) -> Vec<FixedCost> {
+        let scenarios: BTreeSet<&str> = self
+            .cells
+            .iter()
+            .filter(|summary| summary.cell.options.contains_key("start"))
+            .map(|summary| summary.cell.scenario.as_str())
+            .collect();
         let mut groups: BTreeMap<_, Vec<&CellSummary>> = BTreeMap::new();
         for summary in &self.cells {
-            let Some(start) = summary.cell.options.get("start") else { continue };
+            if !scenarios.contains(&summary.cell.scenario.as_str()) {
+                continue;
+            }
+            // What runs outside the sandbox was compiled long before.
+            let start = summary.cell.options.get("start").map_or(NATIVE_START, String::as_str);
             if summary.ok > 0 && summary.cell.workload == "receive" {
                 let cell = &summary.cell;
                 let cipher = CIPHERS.iter().position(|(name, _)| *name == cell.cipher);
@@ -258,12 +271,25 @@ impl Analysis {
                     scenario: scenario.clone(),
                     build: cells[0].cell.build.clone(),
                     cipher: cells[0].cell.cipher.clone(),
-                    start: start.clone(),
+                    start: start.to_owned(),
                     line: regression::fit(&points)?,
                     sizes,
                 })
             })
             .collect()
+    }
+
+    /// What the sessions say of a scenario's sizes where they had to be reduced.
+    pub fn reduced_sizes(&self, scenario: &str) -> Vec<&str> {
+        let (divisor, sizes) = (format!("divisor.{scenario}"), format!("sizes.{scenario}"));
+        let mut found: Vec<&str> = self
+            .sessions
+            .iter()
+            .filter(|info| info.session.setup.get(&divisor).is_some_and(|divisor| divisor != "1"))
+            .filter_map(|info| info.session.setup.get(&sizes).map(String::as_str))
+            .collect();
+        found.dedup();
+        found
     }
 
     /// Whether a counted run had drops.
@@ -427,6 +453,7 @@ impl Reading {
                 ));
             }
         }
+        self.gaps.retain(|gap| !is_filled(&analysis, gap));
         let found = missing(&analysis, &self.gaps);
         self.gaps.extend(found);
         analysis.gaps = self.gaps.into_iter().collect();
@@ -453,6 +480,23 @@ impl Reading {
         }
         (!found.is_empty()).then(|| found.join("; "))
     }
+}
+
+/// Whether what a session did not do is there nevertheless, by another session.
+fn is_filled(analysis: &Analysis, gap: &Gap) -> bool {
+    let of_cells = analysis.cells.iter().any(|summary| {
+        summary.ok > 0 && summary.cell.scenario == gap.scenario && summary.cell.build == gap.what
+    });
+    let of_profiles = gap.what == "profiles"
+        && analysis.profiles.iter().any(|profile| profile.cell.scenario == gap.scenario);
+    of_cells || of_profiles
+}
+
+/// Whether a text is about a build, and about a cipher if it names one.
+fn speaks_of(text: &str, build: &str, cipher: &str) -> bool {
+    let words = || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let names_a_cipher = words().any(|word| catalog::cipher(word).is_some());
+    words().any(|word| word == build) && (!names_a_cipher || words().any(|word| word == cipher))
 }
 
 /// What a whole evaluation has and these records do not, beyond what they say themselves.
@@ -492,6 +536,12 @@ fn missing(analysis: &Analysis, told: &BTreeSet<Gap>) -> Vec<Gap> {
             let build = catalog::BUILDS[build].name;
             for cipher in &ciphers {
                 for (workload, bytes, options) in &variants {
+                    // Only the sandbox has a start to choose.
+                    if *kind == Kind::FixedCost
+                        && options.contains_key("start") != catalog::is_sandboxed(build)
+                    {
+                        continue;
+                    }
                     let is = |summary: &&&CellSummary| {
                         let cell = &summary.cell;
                         cell.build == build
@@ -509,7 +559,7 @@ fn missing(analysis: &Analysis, told: &BTreeSet<Gap>) -> Vec<Gap> {
                         format!("none of its {failed} runs counts")
                     } else {
                         told.iter()
-                            .find(|gap| gap.scenario == *name && gap.what.contains(build))
+                            .find(|gap| gap.scenario == *name && speaks_of(&gap.what, build, cipher))
                             .map_or_else(|| "not in these records".to_owned(), |gap| gap.why.clone())
                     };
                     let variant: Vec<String> =

@@ -1,6 +1,6 @@
 //! The first screen: the question's answer in one table and one chart.
 
-use super::{Bar, Bars, Block, Chart, Section, Table, drops_note, mark, metric, runs};
+use super::{Bar, Bars, Block, Chart, Section, Table, drops_note, mark, metric, runs, sizes_note};
 use crate::analysis::{Analysis, CPU, GOODPUT};
 use crate::catalog::{CIPHERS, Kind};
 use crate::text;
@@ -116,6 +116,7 @@ pub(super) fn section(analysis: &Analysis) -> Section {
             capital(&runs(cells()))
         )));
         blocks.push(Block::Charts(charts(analysis, GOODPUT)));
+        blocks.extend(sizes_note(analysis, "headline"));
         blocks.extend(drops_note(cells()));
     }
     Section { id: "goodput", title: "Goodput (the paper's figure 3)".to_owned(), blocks }

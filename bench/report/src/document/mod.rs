@@ -241,6 +241,13 @@ fn drops<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> Option<String> {
     })
 }
 
+/// What the time did not hold.
+pub(crate) fn sizes_note(analysis: &Analysis, scenario: &str) -> Option<Block> {
+    let sizes = analysis.reduced_sizes(scenario);
+    (!sizes.is_empty())
+        .then(|| Block::Note(format!("Sizes are reduced, runs are not: {}.", sizes.join("; "))))
+}
+
 /// How many runs a set of cells has, in words.
 pub(crate) fn runs<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> String {
     let (mut fewest, mut most, mut sizes) = (usize::MAX, 0, std::collections::BTreeSet::new());

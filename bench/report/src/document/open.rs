@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Bar, Bars, Block, Chart, Lines, Section, Series, Table, drops_note, mark, metric, runs, scaled_metric,
+    sizes_note,
 };
 use crate::analysis::{Analysis, CPU, CellSummary, GOODPUT, ratio};
 use crate::catalog::{self, CIPHERS, Kind};
@@ -27,6 +28,7 @@ pub(super) fn sections(analysis: &Analysis) -> Vec<Section> {
             if names.len() > 1 || kind == Kind::Other {
                 blocks.push(Block::Heading(format!("Scenario {name}")));
             }
+            blocks.extend(sizes_note(analysis, name));
             blocks.extend(match kind {
                 Kind::FixedCost => fixed_cost(analysis, name),
                 _ => scenario(analysis, kind, name),

@@ -88,6 +88,8 @@ pub(crate) fn session(name: &str, commit: &str) -> Line {
         setup: BTreeMap::from([
             ("recv_buffer".into(), "4194304".into()),
             ("network".into(), "loopback".into()),
+            ("divisor.headline".into(), "4".into()),
+            ("sizes.headline".into(), "256 MiB instead of 1 GiB, to fit into the time".into()),
         ]),
     })
 }
@@ -219,6 +221,10 @@ fn others(noise: &mut Noise, lines: &mut Vec<Line>) {
                         lines.push(transfer(noise, cell, round, slope + fixed / gib, &[]));
                     }
                 }
+            }
+            for mib in [64, 256, 1024] {
+                let cell = cell("fixed-cost", "receive", "native-quinn", cipher, mib * MIB, &[]);
+                lines.push(transfer(noise, cell, round, cpu("native-quinn", at), &[]));
             }
             for build in ["wasm-base", "wasm-sandquic", "native-opt", "native-quinn"] {
                 let cell = cell("send", "send", build, cipher, 128 * MIB, &[]);
