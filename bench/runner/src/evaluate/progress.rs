@@ -39,8 +39,12 @@ impl Progress {
         self.bar.set_message(what.to_owned());
         if !self.terminal && self.last_line.is_none_or(|last| last.elapsed() >= LINE_INTERVAL) {
             self.last_line = Some(Instant::now());
-            let percent = 100.0 * done / (done + left).max(f64::MIN_POSITIVE);
-            self.note(&format!("{percent:3.0} %, {}: {what}", show_left(left)));
+            let all = done + left;
+            if all > 0.0 {
+                self.note(&format!("{:3.0} %, {}: {what}", 100.0 * done / all, show_left(left)));
+            } else {
+                self.note(what);
+            }
         }
     }
 

@@ -149,26 +149,37 @@ impl Evaluation<'_> {
             return Ok(());
         }
         self.prepare(scenarios);
-        let mut divisors: Option<Vec<u32>> = None;
+        let mut divisors = self.divisors(scenarios, true)?;
+        self.begin_session(scenarios, &divisors)?;
         for (at, scenario) in scenarios.iter().enumerate() {
-            // What is known of the time grows, so the sizes of what has not begun are chosen anew.
-            let rest = self.divisors(&scenarios[at..], divisors.is_none())?;
-            let before = divisors.as_ref().map(|all| all[at..].to_vec());
-            if before.as_ref() != Some(&rest) {
-                let mut all = divisors.take().unwrap_or_default();
-                all.truncate(at);
-                all.extend(&rest);
-                self.begin_session(scenarios, &all)?;
-                divisors = Some(all);
+            let rest = &scenarios[at..];
+            // Where it takes longer than the pilots told, the sizes of what has not begun are chosen anew.
+            if self.seconds(rest, &divisors[at..]) > self.seconds_left() {
+                let smaller = self.divisors(rest, false)?;
+                if smaller != divisors[at..] {
+                    divisors.truncate(at);
+                    divisors.extend(smaller);
+                    self.begin_session(scenarios, &divisors)?;
+                }
             }
-            let left: f64 = scenarios[at + 1..]
-                .iter()
-                .zip(&rest[1..])
-                .map(|(scenario, &divisor)| self.load(scenario, Some(divisor)).seconds(divisor))
-                .sum();
-            self.scenario(scenario, rest[0], left)?;
+            let after = self.seconds(&scenarios[at + 1..], &divisors[at + 1..]);
+            self.scenario(scenario, divisors[at], after)?;
         }
         Ok(())
+    }
+
+    /// What remains of scenarios with these sizes.
+    fn seconds(&self, scenarios: &[Scenario], divisors: &[u32]) -> f64 {
+        let load =
+            |(scenario, &divisor): (&Scenario, &u32)| self.load(scenario, Some(divisor)).seconds(divisor);
+        scenarios.iter().zip(divisors).map(load).sum()
+    }
+
+    /// Seconds until the time is up.
+    fn seconds_left(&self) -> f64 {
+        self.deadline.map_or(f64::INFINITY, |deadline| {
+            deadline.saturating_duration_since(Instant::now()).as_secs_f64()
+        })
     }
 
     /// Finds out what works and what it takes.
@@ -299,10 +310,7 @@ impl Evaluation<'_> {
     /// The divisors of scenarios that have not begun.
     fn divisors(&self, scenarios: &[Scenario], refuse: bool) -> Result<Vec<u32>, Error> {
         let loads: Vec<Load> = scenarios.iter().map(|scenario| self.load(scenario, None)).collect();
-        let Some(deadline) = self.deadline else {
-            return Ok(loads.iter().map(|load| load.settled.unwrap_or(1)).collect());
-        };
-        let seconds = deadline.saturating_duration_since(Instant::now()).as_secs_f64() * PLANNED_SHARE;
+        let seconds = self.seconds_left() * PLANNED_SHARE;
         match fit(&loads, seconds) {
             Ok(divisors) => Ok(divisors),
             Err(least) if refuse => {

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+
 use super::builds::{Build, Cipher};
 use super::certificate::{CA, CERTIFICATE, Directory, KEY, SERVER_NAME};
 use super::record::Sample;
@@ -113,6 +115,8 @@ pub(crate) struct Measured {
     pub(crate) drops: Option<u64>,
     /// From the start of the other end to the end of both.
     pub(crate) elapsed: Duration,
+    /// What the measured process counted besides, by the names of a record.
+    pub(crate) counted: BTreeMap<String, f64>,
 }
 
 /// What the measured process told.
@@ -163,7 +167,9 @@ impl Measured {
                 ("send_buffer_bytes", told.send_buffer as f64),
             ]),
         }
-        metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let mut all = self.counted.clone();
+        all.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        all
     }
 
     /// A transfer as a row of `bench transfer` has it; `None` for a series of connections.
@@ -231,7 +237,8 @@ impl Session<'_> {
         };
         let mut client = self.start_client(job, &address)?;
         drops.add(client.id());
-        let Outcome { lines, said, status, cpu } = attend(&mut client, job, deadline, &mut drops, progress)?;
+        let Outcome { lines, said, counted, status, cpu } =
+            attend(&mut client, job, deadline, &mut drops, progress)?;
         drops.look();
         // Also lets an end stop that waits for a client which never came.
         let ended = other.wait_until(Instant::now() + OTHER_END_GRACE)?;
@@ -249,7 +256,14 @@ impl Session<'_> {
         if !status.success() {
             return Err(Error::failed(ended_badly(&name, status, &said)).into());
         }
-        Ok(Measured { told, cpu, other_cpu: ended.map(|(_, cpu)| cpu), drops, elapsed: started.elapsed() })
+        Ok(Measured {
+            told,
+            cpu,
+            other_cpu: ended.map(|(_, cpu)| cpu),
+            drops,
+            elapsed: started.elapsed(),
+            counted,
+        })
     }
 
     fn start_server(&self, job: &Job<'_>, deadline: Instant) -> Result<(Process, String), Error> {
@@ -361,6 +375,7 @@ fn attend(
     };
     let mut lines = Vec::new();
     let mut said = Tail::default();
+    let mut counted = BTreeMap::new();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match client.next_event(left.min(WATCH_INTERVAL)) {
@@ -371,9 +386,10 @@ fn attend(
                     lines.push(line);
                 }
             }
-            Event::Err(line) => match line.strip_prefix("progress ").and_then(|count| count.parse().ok()) {
-                Some(count) => progress(count),
-                None => said.push(line),
+            Event::Err(line) => match Said::parse(line) {
+                Said::Progress(count) => progress(count),
+                Said::Counted(more) => counted.extend(more),
+                Said::Words(line) => said.push(line),
             },
             Event::Quiet => {}
             Event::Closed => break,
@@ -384,7 +400,7 @@ fn attend(
         }
     }
     match client.wait_until(deadline)? {
-        Some((status, cpu)) => Ok(Outcome { lines, said, status, cpu }),
+        Some((status, cpu)) => Ok(Outcome { lines, said, counted, status, cpu }),
         None => Err(late(client.name())),
     }
 }
@@ -429,8 +445,35 @@ fn check(told: &Told, job: &Job<'_>) -> Result<(), Failure> {
 struct Outcome {
     lines: Vec<String>,
     said: Tail,
+    counted: BTreeMap<String, f64>,
     status: ExitStatus,
     cpu: CpuTime,
+}
+
+/// A line that a client wrote on its standard error.
+enum Said {
+    /// So many bytes have arrived.
+    Progress(u64),
+    /// What it counted, told at its end.
+    Counted(BTreeMap<String, f64>),
+    /// Anything else.
+    Words(String),
+}
+
+impl Said {
+    fn parse(line: String) -> Self {
+        #[derive(Deserialize)]
+        struct Counted {
+            metrics: BTreeMap<String, f64>,
+        }
+        if let Some(count) = line.strip_prefix("progress ").and_then(|count| count.parse().ok()) {
+            return Self::Progress(count);
+        }
+        match serde_json::from_str(&line) {
+            Ok(Counted { metrics }) => Self::Counted(metrics),
+            Err(_) => Self::Words(line),
+        }
+    }
 }
 
 /// The last lines that a child wrote on its standard error.
@@ -455,5 +498,21 @@ fn ended_badly(name: &str, status: ExitStatus, said: &Tail) -> String {
         Some(0) => format!("{name} ended without a report: {said}"),
         Some(code) => format!("{name} ended with status {code}: {said}"),
         None => format!("{name} was killed ({status}): {said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_says_is_told_apart() {
+        assert!(matches!(Said::parse("progress 17".into()), Said::Progress(17)));
+        assert!(matches!(Said::parse("progress is slow".into()), Said::Words(_)));
+        assert!(matches!(Said::parse("{\"metrics\":7}".into()), Said::Words(_)));
+        let Said::Counted(counted) = Said::parse("{\"metrics\":{\"host_calls\":5}}".into()) else {
+            panic!("not counted")
+        };
+        assert_eq!(counted["host_calls"], 5.0);
     }
 }
