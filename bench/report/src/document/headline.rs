@@ -51,7 +51,7 @@ pub(crate) fn charts(analysis: &Analysis, name: &str) -> Vec<Chart> {
                 })
                 .collect();
             let unit = if name == CPU { "CPU s/GiB" } else { "goodput, Mb/s" };
-            Chart::Bars(Bars { title: (*title).to_owned(), unit: unit.to_owned(), bars })
+            Chart::Bars(Bars { title: (*title).to_owned(), unit: unit.to_owned(), bars, at_least: 0.0 })
         })
         .collect()
 }

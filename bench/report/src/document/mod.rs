@@ -123,6 +123,16 @@ pub struct Bars {
     pub unit: String,
     /// The bars, from above.
     pub bars: Vec<Bar>,
+    /// What the axis reaches at least, so that charts beside one another have one scale.
+    pub at_least: f64,
+}
+
+impl Bars {
+    /// What the axis has to reach.
+    pub fn reach(&self) -> f64 {
+        let ends = self.bars.iter().filter_map(|bar| Some(bar.value? + bar.ci95.unwrap_or(0.0)));
+        ends.fold(self.at_least, f64::max)
+    }
 }
 
 /// A bar.

@@ -62,6 +62,7 @@ fn baselines(analysis: &Analysis) -> Vec<Block> {
         &["Question", "Cipher", "Goodput", "CPU time"],
     );
     table.columns[1].1 = false;
+    table.group = Some(0);
     for (question, build, to) in [
         ("64-bit scalar words by 32-bit ones (wasm-base64 by wasm-base)", "wasm-base64", "wasm-base"),
         ("the same, vectorized (wasm-autovec64 by wasm-autovec)", "wasm-autovec64", "wasm-autovec"),
@@ -325,7 +326,7 @@ fn scenario(analysis: &Analysis, kind: Kind, name: &str) -> Vec<Block> {
         table.build(&cell.cell.build, row);
     }
     let mut blocks = Vec::new();
-    let charts = charts(&cells, charted, unit);
+    let charts = charts(kind, &cells, charted, unit);
     // Loss and delay in every combination fill a page; their charts are there when asked for.
     if charts.len() > 9 {
         blocks.push(Block::Table(table));
@@ -344,14 +345,20 @@ fn scenario(analysis: &Analysis, kind: Kind, name: &str) -> Vec<Block> {
     blocks
 }
 
-/// What cells of one chart have in common beside the cipher.
+/// What cells of one chart have in common beside the cipher, in order.
 fn group_key(cell: &CellSummary) -> Vec<(String, u64, String)> {
     cell.cell
         .options
         .iter()
         .map(|(name, value)| {
-            let number = value.parse::<f64>().map_or(0, |number| (number * 1e6) as u64);
-            (name.clone(), number, value.clone())
+            // Numbers by size, connections from the dearest on.
+            let place = match value.as_str() {
+                "full" => 0,
+                "resumed" => 1,
+                "early-data" => 2,
+                other => other.parse::<f64>().map_or(0, |number| (number * 1e6) as u64),
+            };
+            (name.clone(), place, value.clone())
         })
         .collect()
 }
@@ -419,22 +426,30 @@ fn scaled_plain(cell: &CellSummary, name: &str, factor: f64) -> String {
     scaled_metric(Some(&quiet), name, factor)
 }
 
-/// A chart for each cipher and each combination of options.
-fn charts(cells: &[&CellSummary], name: &str, unit: &str) -> Vec<Chart> {
-    let mut groups: Vec<(String, Vec<&CellSummary>)> = Vec::new();
+/// A chart for each cipher and each combination of options; variants of different builds are apart.
+fn charts(kind: Kind, cells: &[&CellSummary], name: &str, unit: &str) -> Vec<Chart> {
+    let whole = |build: &str| match kind {
+        Kind::Ablation => {
+            catalog::find(build).and_then(|build| build.role.whole()).unwrap_or(build).to_owned()
+        }
+        _ => String::new(),
+    };
+    let mut groups: Vec<((String, String), String, Vec<&CellSummary>)> = Vec::new();
     for cell in cells {
-        let mut title = catalog::cipher(&cell.cell.cipher).unwrap_or(&cell.cell.cipher).to_owned();
+        let cipher = catalog::cipher(&cell.cell.cipher).unwrap_or(&cell.cell.cipher);
+        let mut title = cipher.to_owned();
         for (name, value) in &cell.cell.options {
             title.push_str(&format!(", {}", option_text(name, value)));
         }
-        match groups.iter_mut().find(|(other, _)| *other == title) {
-            Some((_, group)) => group.push(cell),
-            None => groups.push((title, vec![cell])),
+        let key = (title, whole(&cell.cell.build));
+        match groups.iter_mut().find(|(other, ..)| *other == key) {
+            Some((_, _, group)) => group.push(cell),
+            None => groups.push((key, cipher.to_owned(), vec![cell])),
         }
     }
-    groups
+    let mut charts: Vec<(String, Bars)> = groups
         .into_iter()
-        .map(|(title, group)| {
+        .map(|((title, _), cipher, group)| {
             let bars = group
                 .into_iter()
                 .map(|cell| Bar {
@@ -444,7 +459,16 @@ fn charts(cells: &[&CellSummary], name: &str, unit: &str) -> Vec<Chart> {
                     mark: if name == GOODPUT { mark(cell) } else { "" },
                 })
                 .collect();
-            Chart::Bars(Bars { title, unit: unit.to_owned(), bars })
+            (cipher, Bars { title, unit: unit.to_owned(), bars, at_least: 0.0 })
         })
-        .collect()
+        .collect();
+    // Circumstances are compared with one another, so their charts have one scale; under loss and delay the scales are
+    // too far apart.
+    if matches!(kind, Kind::Mtu | Kind::Connect) {
+        for at in 0..charts.len() {
+            let same = charts.iter().filter(|(cipher, _)| *cipher == charts[at].0);
+            charts[at].1.at_least = same.map(|(_, bars)| bars.reach()).fold(0.0, f64::max);
+        }
+    }
+    charts.into_iter().map(|(_, bars)| Chart::Bars(bars)).collect()
 }

@@ -22,6 +22,7 @@ fn left_out(analysis: &Analysis) -> Vec<Block> {
         &["Build", "Cipher", "Scenario", "Counted", "Mismatched", "Failed", "What was wrong"],
     );
     table.columns[6].1 = false;
+    table.group = None;
     let (mut mismatched, mut failed) = (0, 0);
     for cell in analysis.cells.iter().filter(|cell| cell.left_out() > 0) {
         mismatched += cell.mismatches.len();
@@ -49,7 +50,7 @@ fn left_out(analysis: &Analysis) -> Vec<Block> {
     }
     vec![
         Block::Text(format!(
-            "{mismatched} runs delivered other bytes than were sent, {failed} have no result. Both are failures."
+            "Runs that delivered other bytes than were sent: {mismatched}. Runs without a result: {failed}. Both are failures."
         )),
         Block::Table(table),
     ]

@@ -69,7 +69,7 @@ tr.group td{border-top:2px solid var(--quiet)}
 tr.strong td,tr.strong td:first-child{font-weight:650;background:var(--panel)}
 .chip{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:7px;background:var(--c)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:14px 22px;margin:12px 0 16px}
-.charts>div{min-width:0;max-width:560px}
+.charts>div{min-width:0;max-width:440px}
 .charts svg{display:block;width:100%;height:auto}
 .legend{font-size:13px;display:flex;flex-wrap:wrap;gap:4px 16px;margin:10px 0}
 .legend span span{display:inline-block;width:12px;height:12px;border-radius:2px;margin-right:6px;vertical-align:-1px}

@@ -16,6 +16,8 @@ const PITCH: f64 = 21.0;
 const TOP: f64 = 28.0;
 /// Average width of a character of the labels.
 const CHARACTER: f64 = 7.2;
+/// The build that stands out: the product in the sandbox.
+const STRONG: &str = "wasm-sandquic";
 /// Room for the number after the longest bar.
 const NUMBER: f64 = 58.0;
 
@@ -99,8 +101,12 @@ struct Frame {
 
 impl Frame {
     fn new(title: &str, unit: &str, labels: &[&str], most: f64) -> Self {
-        let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64;
-        let left = (longest * CHARACTER + 16.0).min(WIDTH / 2.0);
+        let width = |label: &&str| {
+            // Bold is wider.
+            let character = if *label == STRONG { CHARACTER * 1.15 } else { CHARACTER };
+            label.chars().count() as f64 * character
+        };
+        let left = (labels.iter().map(width).fold(0.0, f64::max) + 12.0).min(WIDTH / 2.0);
         let right = WIDTH - NUMBER;
         let ticks = ticks(most);
         let most = ticks.last().copied().unwrap_or(1.0);
@@ -133,7 +139,7 @@ impl Frame {
 
     fn label(&mut self, at: usize, label: &str) -> f64 {
         let y = TOP + at as f64 * PITCH + (PITCH - BAR) / 2.0;
-        let strong = if label == "wasm-sandquic" { " strong" } else { "" };
+        let strong = if label == STRONG { " strong" } else { "" };
         let _ = write!(
             self.out,
             "<text class=\"e{strong}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -157,8 +163,7 @@ impl Frame {
 
 fn bars(bars: &Bars) -> (f64, String) {
     let labels: Vec<&str> = bars.bars.iter().map(|bar| bar.build.as_str()).collect();
-    let most =
-        bars.bars.iter().filter_map(|bar| Some(bar.value? + bar.ci95.unwrap_or(0.0))).fold(0.0, f64::max);
+    let most = bars.reach();
     let mut frame = Frame::new(&bars.title, &bars.unit, &labels, most);
     for (at, bar) in bars.bars.iter().enumerate() {
         let y = frame.label(at, &bar.build);
