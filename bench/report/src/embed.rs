@@ -39,12 +39,13 @@ pub fn replace(text: &str, name: &str, content: &str) -> Result<String, Error> {
 /// The headline as Markdown: the table, the chart, and where they come from.
 pub fn headline(analysis: &Analysis, directory: &Path) -> String {
     let table = document::headline_table(analysis);
-    let drops = match document::headline_drops(analysis) {
-        Some(note) => format!(" {}", render::escape_markdown(&note)),
-        None => String::new(),
-    };
+    let notes: String = [document::headline_drops(analysis), document::headline_doubts(analysis)]
+        .iter()
+        .flatten()
+        .map(|note| format!(" {}", render::escape_markdown(note)))
+        .collect();
     format!(
-        "{}\n![CPU time of the receiving process for each build and cipher]({HEADLINE_CHART})\n\n{}; {}. From {}.{drops}\n",
+        "{}\n![CPU time of the receiving process for each build and cipher]({HEADLINE_CHART})\n\n{}; {}. From {}.{notes}\n",
         render::markdown_table(&table),
         render::escape_markdown(&table.caption),
         render::escape_markdown(&summary(analysis)),

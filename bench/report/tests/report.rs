@@ -253,6 +253,10 @@ fn what_is_missing_is_named_with_its_reason() {
     // A build none of whose runs counts keeps its place.
     assert!(page.contains("not measured</text>"));
     assert!(page.contains("CPU time by category is missing"));
+    // Beside the headline too.
+    let head = page.split("</header>").next().unwrap();
+    assert!(head.contains("Not measured: ") && head.contains("30 more are listed"), "{head}");
+    assert!(head.contains("in no mean: 1."));
 }
 
 #[test]

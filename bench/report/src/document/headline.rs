@@ -66,6 +66,7 @@ pub(super) fn lead(analysis: &Analysis) -> Vec<Block> {
         blocks.push(Block::Text(answer));
     }
     blocks.push(Block::Table(table(analysis)));
+    blocks.extend(doubts(analysis).map(Block::Note));
     blocks.push(Block::Charts(charts(analysis, CPU)));
     blocks
 }
@@ -98,6 +99,30 @@ fn listed<T: AsRef<str>>(words: &[T]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => words.concat(),
     }
+}
+
+/// Gaps that are named beside the headline.
+const NAMED_GAPS: usize = 3;
+
+/// What the table lacks.
+pub(crate) fn doubts(analysis: &Analysis) -> Option<String> {
+    let mut parts = Vec::new();
+    let gaps: Vec<_> = analysis.gaps.iter().filter(|gap| gap.scenario == "headline").collect();
+    if !gaps.is_empty() {
+        let named: Vec<String> =
+            gaps.iter().take(NAMED_GAPS).map(|gap| format!("{} ({})", gap.what, gap.why)).collect();
+        let more = match gaps.len().saturating_sub(NAMED_GAPS) {
+            0 => String::new(),
+            more => format!("; {more} more are listed in the report"),
+        };
+        parts.push(format!("Not measured: {}{more}.", named.join("; ")));
+    }
+    let left_out: usize =
+        analysis.cells.iter().filter(|s| s.cell.scenario == "headline").map(|s| s.left_out()).sum();
+    if left_out > 0 {
+        parts.push(format!("Runs that failed or whose bytes did not match, in no mean: {left_out}."));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 /// Goodput: the paper's figure 3.

@@ -7,7 +7,7 @@ mod quality;
 
 use crate::analysis::{Analysis, CellSummary};
 
-pub(crate) use headline::{charts as headline_charts, table as headline_table};
+pub(crate) use headline::{charts as headline_charts, doubts as headline_doubts, table as headline_table};
 
 /// A report.
 #[derive(Debug, Clone)]

@@ -69,7 +69,8 @@ pub fn standalone(title: &str, charts: &[Chart]) -> String {
 
 /// Steps of an axis from zero to at least `most`: 1, 2 or 5 times a power of ten.
 fn ticks(most: f64) -> Vec<f64> {
-    let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
+    // Below, steps would vanish.
+    let most = if most.is_finite() && most > 1e-9 { most } else { 1.0 };
     let rough = most / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step =
@@ -335,6 +336,8 @@ mod tests {
             (1.0, &[0.0, 0.5, 1.0]),
             (9_081.0, &[0.0, 5_000.0, 10_000.0]),
             (0.0, &[0.0, 0.5, 1.0]),
+            (1e-320, &[0.0, 0.5, 1.0]),
+            (f64::NAN, &[0.0, 0.5, 1.0]),
         ] {
             let got = super::ticks(most);
             assert!(got.len() == ticks.len(), "{most}: {got:?}");
