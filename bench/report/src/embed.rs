@@ -45,7 +45,7 @@ pub fn headline(analysis: &Analysis, directory: &Path) -> String {
         .map(|note| format!(" {}", render::escape_markdown(note)))
         .collect();
     format!(
-        "{}\n![CPU time of the receiving process for each build and cipher]({HEADLINE_CHART})\n\n{}; {}. From {}.{notes}\n",
+        "{}\n![CPU time of the receiving process for each build and cipher]({HEADLINE_CHART})\n\n{}; {}. From {}, by `sandquic report`.{notes}\n",
         render::markdown_table(&table),
         render::escape_markdown(&table.caption),
         render::escape_markdown(&summary(analysis)),

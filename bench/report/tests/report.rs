@@ -484,3 +484,65 @@ fn the_mapping_computes_the_papers_claims_from_the_record() {
     );
     assert!(row("predicted speedup").contains("| 1.57 × | – | – |"));
 }
+
+#[test]
+fn no_record_makes_it_panic() {
+    // Values that no measurement gives.
+    for value in [0.0, -5.0, 1e308, -1e308, 1e-320, f64::MIN_POSITIVE] {
+        let mut lines = vec![session("one", COMMIT)];
+        for (build, bytes) in [("wasm-sandquic", 1 << 30), ("wasm-handvec", u64::MAX), ("native-quinn", 0)] {
+            for (scenario, workload, option) in [
+                ("headline", "receive", None),
+                ("a", "receive", Some(("start", "jit"))),
+                ("b", "receive", Some(("mtu", "-1e999"))),
+                ("c", "connect", Some(("mode", ""))),
+            ] {
+                let cell = cell(scenario, workload, build, "aes-128-gcm", bytes, option.as_slice());
+                let names = [
+                    "seconds",
+                    "goodput_mbps",
+                    "cpu_user_s",
+                    "cpu_system_s",
+                    "drops",
+                    "connections",
+                    "sender_cpu_s",
+                ];
+                lines.push(run(cell.clone(), 1, &names.map(|name| (name, value))));
+                lines.push(run(cell.clone(), 2, &names.map(|name| (name, value * 0.5))));
+                lines.push(Line::Profile(record::Profile {
+                    session: "one".into(),
+                    cell,
+                    round: 1,
+                    samples: u64::MAX / 4,
+                    cpu_s: value,
+                    categories: [("crypto".to_owned(), value), ("copy".to_owned(), 1.0)].into(),
+                    symbols: Vec::new(),
+                }));
+            }
+        }
+        let analysis = analysis(&lines);
+        for (name, content) in files(&analysis) {
+            assert!(content.len() < 1 << 20, "{name} of {value}: {} bytes", content.len());
+        }
+        check_balance(&file(&analysis, "report.html"));
+        embed::mapping(&analysis, Path::new("."));
+        embed::headline_chart(&analysis);
+    }
+    // Bytes of a record changed anywhere.
+    let whole = text(&lines()[..40]);
+    let mut state = 1_u64;
+    let mut used = 0;
+    for _ in 0..200 {
+        let mut bytes = whole.clone();
+        for _ in 0..20 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as usize % bytes.len();
+            bytes[at] = b"0e-\"{}[],:\n\xff"[(state >> 20) as usize % 12];
+        }
+        if let Ok(analysis) = Analysis::new(vec![source("r", &bytes)], true) {
+            check_balance(&file(&analysis, "report.html"));
+            used += 1;
+        }
+    }
+    assert!(used > 50, "{used}");
+}
