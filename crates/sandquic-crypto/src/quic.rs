@@ -222,7 +222,7 @@ impl Kernel for ChaChaMasks<'_> {
             let wide = Wide::<V>::from_blocks(|block, word| states[block][word]);
             let mut keystream = [0; 512];
             let x = wide.rounds::<10>();
-            wide.write(&x, &mut keystream);
+            wide.finish::<true>(|i| x[i], &mut keystream);
             for (mask, block) in masks.iter_mut().zip(keystream.as_chunks::<64>().0).take(samples.len()) {
                 mask.copy_from_slice(&block[..MASK_LEN]);
             }

@@ -59,15 +59,11 @@ impl<V: Vector, const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8
         self.0.rounds::<DOUBLE_ROUNDS>()
     }
     #[inline(always)]
-    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2] {
-        self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0)
+    fn two<const WRITE: bool>(&self, next: &Self, out: &mut [u8]) {
+        self.0.two::<DOUBLE_ROUNDS, WRITE>(&next.0, out);
     }
     #[inline(always)]
     fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]) {
-        if WRITE {
-            self.0.write(x, out);
-        } else {
-            self.0.xor(x, out);
-        }
+        self.0.finish::<WRITE>(|i| x[i], out);
     }
 }

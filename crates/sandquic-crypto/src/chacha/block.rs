@@ -2,7 +2,7 @@
 //! blocks a 128-bit lane.
 
 use crate::simd::{ROTATE_8, ROTATE_16, Vector};
-use crate::stream::{each_of_four, each_row};
+use crate::stream::{SLOTS, Slots, each_of_four, each_row};
 
 /// "expand 32-byte k", RFC 8439 section 2.3.
 pub(crate) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -192,21 +192,7 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
         self.quarter_rounds(x, [5, 6, 7, 4], [10, 11, 8, 9], [15, 12, 13, 14]);
     }
 
-    /// The rounds of two passes, round by round in turn: a processor has other work while it waits for the
-    /// results of a round.
-    #[inline(always)]
-    pub(crate) fn rounds_of_two<const DOUBLE_ROUNDS: usize>(&self, next: &Self) -> [[V; 16]; 2] {
-        let (mut x, mut y) = (self.input, next.input);
-        for _ in 0..DOUBLE_ROUNDS {
-            self.column_round(&mut x);
-            next.column_round(&mut y);
-            self.diagonal_round(&mut x);
-            next.diagonal_round(&mut y);
-        }
-        [x, y]
-    }
-
-    /// All rounds: give the result to [`xor`](Self::xor) or [`write`](Self::write), which add the input.
+    /// All rounds: give the result to [`finish`](Self::finish), which adds the input.
     #[inline(always)]
     pub(crate) fn rounds<const DOUBLE_ROUNDS: usize>(&self) -> [V; 16] {
         let mut x = self.input;
@@ -216,16 +202,117 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
         x
     }
 
-    /// Adds the input to the result of the rounds and xors the blocks, in order, into `BYTES` bytes.
+    /// Two quarter rounds over words in memory: with all four, a round would not do with sixteen registers.
     #[inline(always)]
-    pub(crate) fn xor(&self, x: &[V; 16], out: &mut [u8]) {
-        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.xor_into(out));
+    fn quarter_rounds_in(
+        &self,
+        x: &mut Slots<V>,
+        a: [usize; 2],
+        b: [usize; 2],
+        c: [usize; 2],
+        d: [usize; 2],
+    ) {
+        let (mut wa, mut wb) = ([V::zero(); 2], [V::zero(); 2]);
+        let (mut wc, mut wd) = ([V::zero(); 2], [V::zero(); 2]);
+        macro_rules! both {
+            ($i:ident => $e:expr) => {{
+                {
+                    let $i = 0;
+                    $e;
+                }
+                {
+                    let $i = 1;
+                    $e;
+                }
+            }};
+        }
+        both!(i => {
+            wa[i] = x.get(a[i]);
+            wb[i] = x.get(b[i]);
+            wa[i] = wa[i].add_u32(wb[i]);
+            wd[i] = self.rotl16(x.get(d[i]).xor(wa[i]));
+        });
+        both!(i => {
+            wc[i] = x.get(c[i]).add_u32(wd[i]);
+            wb[i] = wb[i].xor(wc[i]).rotl_u32::<12>();
+        });
+        both!(i => {
+            wa[i] = wa[i].add_u32(wb[i]);
+            x.set(a[i], wa[i]);
+            wd[i] = self.rotl8(wd[i].xor(wa[i]));
+            x.set(d[i], wd[i]);
+        });
+        both!(i => {
+            wc[i] = wc[i].add_u32(wd[i]);
+            x.set(c[i], wc[i]);
+            wb[i] = wb[i].xor(wc[i]).rotl_u32::<7>();
+            x.set(b[i], wb[i]);
+        });
     }
 
-    /// Adds the input to the result of the rounds and writes the blocks, in order, to `BYTES` bytes.
+    /// The same with the indices of the rotations loaded anew, which keeps them in registers for what follows.
     #[inline(always)]
-    pub(crate) fn write(&self, x: &[V; 16], out: &mut [u8]) {
-        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.store(out));
+    pub(crate) fn refreshed(&self) -> Self {
+        Self { by16: V::recall(&self.by16), by8: V::recall(&self.by8), ..*self }
+    }
+
+    /// As `column_round`, over words in memory.
+    #[inline(always)]
+    pub(crate) fn column_round_in(&self, x: &mut Slots<V>) {
+        self.quarter_rounds_in(x, [0, 1], [4, 5], [8, 9], [12, 13]);
+        self.quarter_rounds_in(x, [2, 3], [6, 7], [10, 11], [14, 15]);
+    }
+
+    /// As `diagonal_round`, over words in memory.
+    #[inline(always)]
+    pub(crate) fn diagonal_round_in(&self, x: &mut Slots<V>) {
+        self.quarter_rounds_in(x, [0, 1], [5, 6], [10, 11], [15, 12]);
+        self.quarter_rounds_in(x, [2, 3], [7, 4], [8, 9], [13, 14]);
+    }
+
+    /// Both passes, round by round in turn: a processor has other work while it waits for the results of a round.
+    #[inline(always)]
+    pub(crate) fn two<const DOUBLE_ROUNDS: usize, const WRITE: bool>(&self, next: &Self, out: &mut [u8]) {
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        if SLOTS && ROTATION != rotation::SWIZZLE {
+            // The benchmarks' variants are what others have: a pass at a time.
+            let x = self.rounds::<DOUBLE_ROUNDS>();
+            self.finish::<WRITE>(|i| x[i], first);
+            let y = next.rounds::<DOUBLE_ROUNDS>();
+            next.finish::<WRITE>(|i| y[i], second);
+        } else if SLOTS {
+            let (mut x, mut y) = (Slots::new(&self.input), Slots::new(&next.input));
+            for _ in 0..DOUBLE_ROUNDS {
+                self.column_round_in(&mut x);
+                self.column_round_in(&mut y);
+                self.diagonal_round_in(&mut x);
+                self.diagonal_round_in(&mut y);
+            }
+            self.finish::<WRITE>(|i| x.get(i), first);
+            next.finish::<WRITE>(|i| y.get(i), second);
+        } else {
+            let (mut x, mut y) = (self.input, next.input);
+            for _ in 0..DOUBLE_ROUNDS {
+                self.column_round(&mut x);
+                next.column_round(&mut y);
+                self.diagonal_round(&mut x);
+                next.diagonal_round(&mut y);
+            }
+            self.finish::<WRITE>(|i| x[i], first);
+            next.finish::<WRITE>(|i| y[i], second);
+        }
+    }
+
+    /// Adds the input to the result of the rounds, of which `word` is word i of every block, and xors the blocks, in
+    /// order, into `BYTES` bytes, or with `WRITE` writes them there.
+    #[inline(always)]
+    pub(crate) fn finish<const WRITE: bool>(&self, word: impl Fn(usize) -> V, out: &mut [u8]) {
+        let word = |i| word(i).add_u32(self.input[i]);
+        if WRITE {
+            each_row(word, out, |row, out| row.store(out));
+        } else {
+            each_row(word, out, |row, out| row.xor_into(out));
+        }
     }
 }
 

@@ -13,12 +13,15 @@ use crate::{
     chacha::block::{State, Wide, at, block},
     poly1305,
     simd::{Kernel, ROTATE_8, ROTATE_16, Vector},
+    stream::{SLOTS, Slots},
 };
 
 /// What a kernel does.
 pub(super) trait Direction {
     /// Whether it decrypts.
     const OPEN: bool;
+    /// Blocks of Poly1305 to a double round of two passes.
+    const SIDE: usize;
 }
 
 /// Encrypt, then authenticate.
@@ -28,10 +31,12 @@ pub(super) struct Open;
 
 impl Direction for Seal {
     const OPEN: bool = false;
+    const SIDE: usize = 3;
 }
 
 impl Direction for Open {
     const OPEN: bool = true;
+    const SIDE: usize = 3;
 }
 
 /// Encrypts or decrypts `data` and returns the tag of the ciphertext.
@@ -83,21 +88,25 @@ impl Mac {
 /// Xors keystream into data of at most its length.
 #[inline(always)]
 fn xor<V: Vector>(data: &mut [u8], keystream: &[u8]) {
-    let keystream = &keystream[..data.len()];
-    let mut chunks = data.chunks_exact_mut(V::BYTES);
-    let mut keys = keystream.chunks_exact(V::BYTES);
-    for (chunk, key) in (&mut chunks).zip(&mut keys) {
+    let length = data.len();
+    let keystream = &keystream[..length];
+    if length < V::BYTES {
+        return crate::stream::xor(data, keystream);
+    }
+    // The last vector may overlap the one before it, so its data are read before that one is written.
+    let end = length - V::BYTES;
+    let last = V::load(&data[end..]).xor(V::load(&keystream[end..]));
+    let vectors = data.chunks_exact_mut(V::BYTES).zip(keystream.chunks_exact(V::BYTES));
+    for (chunk, key) in vectors {
         V::load(key).xor_into(chunk);
     }
-    for (byte, key) in chunks.into_remainder().iter_mut().zip(keys.remainder()) {
-        *byte ^= key;
-    }
+    last.store(&mut data[end..]);
 }
 
 /// Blocks 0 and 1 of the keystream, each in four vectors of a row of its state: for two blocks that takes little more
 /// than half the time of a pass for four.
 #[inline(always)]
-fn two_blocks<V: Vector>(state: &State, keystream: &mut [u8; 512]) {
+fn two_blocks<V: Vector>(state: &State, keystream: &mut [u8; 128]) {
     let (by16, by8) = (V::opaque(&ROTATE_16), V::opaque(&ROTATE_8));
     let row = |i: usize| V::broadcast_u32([state[i], state[i + 1], state[i + 2], state[i + 3]]);
     let one = V::broadcast_u32([1, 0, 0, 0]);
@@ -153,27 +162,66 @@ fn two_blocks<V: Vector>(state: &State, keystream: &mut [u8; 512]) {
     }
 }
 
-/// The rounds of one pass, and `blocks` into the authenticator on the side: at most 16 per lane.
+/// The rounds of one pass, and `blocks` into the authenticator, `side` of them beside a double round.
 #[inline(always)]
-fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8]) -> [V; 16] {
+fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8], side: usize) -> [V; 16] {
     let mut x = wide.input;
-    let mut chunks = blocks.chunks_exact(32 * V::LANES);
-    let mut left = 10;
+    let beside = (blocks.len() / (16 * side)).min(10);
+    let (blocks, rest) = blocks.split_at(16 * side * beside);
     // Locals stay in registers across the loop.
     let (r, mut h) = mac.parts();
-    for chunk in &mut chunks {
+    for chunk in blocks.chunks_exact(16 * side) {
         wide.double_round(&mut x);
-        left -= 1;
         for block in chunk.as_chunks().0 {
             h.block(&r, block, 1);
         }
     }
-    for _ in 0..left {
+    for _ in beside..10 {
         wide.double_round(&mut x);
     }
     mac.set(h);
-    mac.blocks_scalar(chunks.remainder());
+    mac.blocks_scalar(rest);
     x
+}
+
+/// The rounds of two passes, with `side` (1 to 4) blocks to each of ten double rounds as long as there are any.
+#[inline(always)]
+fn rounds_of_two<V: Vector>(
+    wide: &Wide<V>,
+    [x, y]: [&mut Slots<V>; 2],
+    mac: &mut poly1305::State,
+    blocks: &[u8],
+    side: usize,
+) {
+    let beside = (blocks.len() / (16 * side)).min(10);
+    let (blocks, rest) = blocks.split_at(16 * side * beside);
+    let (r, mut h) = mac.parts();
+    for chunk in blocks.chunks_exact(16 * side) {
+        let chunk = chunk.as_chunks().0;
+        let wide = wide.refreshed();
+        wide.column_round_in(x);
+        h.block_here(&r, &chunk[0]);
+        wide.column_round_in(y);
+        if side > 1 {
+            h.block_here(&r, &chunk[1]);
+        }
+        wide.diagonal_round_in(x);
+        if side > 2 {
+            h.block_here(&r, &chunk[2]);
+        }
+        wide.diagonal_round_in(y);
+        if side > 3 {
+            h.block_here(&r, &chunk[3]);
+        }
+    }
+    for _ in beside..10 {
+        wide.column_round_in(x);
+        wide.column_round_in(y);
+        wide.diagonal_round_in(x);
+        wide.diagonal_round_in(y);
+    }
+    mac.set(h);
+    mac.blocks_scalar(rest);
 }
 
 impl<D: Direction> Kernel for Crypt<'_, D> {
@@ -184,11 +232,11 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
         let Self { state, associated_data, data, .. } = self;
         let length = data.len();
         let pass = Wide::<V>::BYTES;
-        let mut keystream = [0; 512];
         if V::LANES == 1 && length <= 64 {
+            let mut keystream = [0; 128];
             two_blocks::<V>(state, &mut keystream);
             let mut mac = Mac::new(&mut keystream);
-            mac.state.padded::<V>(associated_data);
+            mac.state.padded_short(associated_data);
             if D::OPEN {
                 mac.state.padded_short(data);
             }
@@ -198,13 +246,16 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
             }
             return mac.finish(associated_data.len(), length);
         }
+        let mut keystream = [0; 512];
         let mut wide = Wide::<V>::new::<false>(state);
+        // Two passes at once where there are words for more than one.
+        let two = |left: usize| SLOTS && left > pass;
         let x = wide.rounds::<10>();
-        wide.write(&x, &mut keystream);
+        wide.finish::<true>(|i| x[i], &mut keystream);
+        let first = length.min(pass - 64);
         let mut mac = Mac::new(&mut keystream);
         mac.state.padded::<V>(associated_data);
 
-        let first = length.min(pass - 64);
         if !D::OPEN {
             xor::<V>(&mut data[..first], &keystream[64..]);
         }
@@ -214,23 +265,42 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
         let (mut pending, mut offset) = (0, 64);
         while covered < length {
             wide.advance::<false>();
-            let end = length.min(covered + pass);
-            // Sealing: all that is encrypted. Opening: a whole pass, the end of which is still ahead of the keystream.
-            let ready = if D::OPEN { length.min(authenticated + pass) } else { covered };
+            let two = two(length - covered);
+            let made = if two { 2 * pass } else { pass };
+            let end = length.min(covered + made);
+            // Sealing: all that is encrypted. Opening: what goes beside the rounds, for all has come in, and at least what
+            // is decrypted after them.
+            let most = authenticated + 160 * D::SIDE;
+            let ready = if D::OPEN { most.max(covered).min(length) } else { covered };
             let blocks = (ready - authenticated) / 16 * 16;
-            let x = rounds(&wide, &mut mac.state, &data[authenticated..authenticated + blocks]);
-            authenticated += blocks;
-            if D::OPEN {
-                xor::<V>(&mut data[pending..covered], &keystream[offset..]);
-                (pending, offset) = (covered, 0);
+            let blocks = &data[authenticated..authenticated + blocks];
+            authenticated += blocks.len();
+            if two {
+                let mut next = wide;
+                next.advance::<false>();
+                let (mut x, mut y) = (Slots::new(&wide.input), Slots::new(&next.input));
+                rounds_of_two(&wide, [&mut x, &mut y], &mut mac.state, blocks, D::SIDE);
+                if D::OPEN {
+                    xor::<V>(&mut data[pending..covered], &keystream[offset..]);
+                }
+                wide.finish::<true>(|i| x.get(i), &mut keystream[..pass]);
+                next.finish::<true>(|i| y.get(i), &mut keystream[pass..]);
+                wide = next;
+            } else {
+                let x = rounds(&wide, &mut mac.state, blocks, if SLOTS { 3 } else { 2 * V::LANES });
+                if D::OPEN {
+                    xor::<V>(&mut data[pending..covered], &keystream[offset..]);
+                }
+                wide.finish::<true>(|i| x[i], &mut keystream);
             }
-            wide.write(&x, &mut keystream);
-            if !D::OPEN {
+            if D::OPEN {
+                (pending, offset) = (covered, 0);
+            } else {
                 xor::<V>(&mut data[covered..end], &keystream);
             }
             covered = end;
         }
-        mac.state.padded::<V>(&data[authenticated..]);
+        mac.state.padded_short(&data[authenticated..]);
         if D::OPEN {
             xor::<V>(&mut data[pending..], &keystream[offset..]);
         }

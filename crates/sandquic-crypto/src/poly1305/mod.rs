@@ -50,6 +50,24 @@ pub struct Poly1305 {
     pad: [u8; 16],
 }
 
+/// Up to 15 bytes with zeros behind them. On Wasm a copy of a length that the compiler does not know is a call of the
+/// engine.
+#[inline(always)]
+fn zero_padded(bytes: &[u8]) -> [u8; 16] {
+    let n = bytes.len();
+    let padded = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        // Eight bytes or more: the last eight overlap the first.
+        let high = u128::from(u64::from_le_bytes(*last)) << (8 * n - 64);
+        u128::from(u64::from_le_bytes(*first)) | high
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let high = u64::from(u32::from_le_bytes(*last)) << (8 * n - 32);
+        u128::from(u64::from(u32::from_le_bytes(*first)) | high)
+    } else {
+        bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte))
+    };
+    padded.to_le_bytes()
+}
+
 /// r, the accumulator, and r^n once a long message has asked for it.
 #[derive(Clone)]
 pub(crate) struct State {
@@ -105,9 +123,7 @@ impl State {
     #[inline(always)]
     pub(crate) fn padded_tail(&mut self, tail: &[u8]) {
         if !tail.is_empty() {
-            let mut block = [0; 16];
-            block[..tail.len()].copy_from_slice(tail);
-            self.h.block(&self.r, &block, 1);
+            self.h.block(&self.r, &zero_padded(tail), 1);
         }
     }
 

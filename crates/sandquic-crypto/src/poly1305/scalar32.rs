@@ -61,16 +61,26 @@ impl Accumulator {
         self.multiply(by);
     }
 
+    /// As [`block`](Self::block) of a whole block, at this place between other work: without the store, Cranelift would put
+    /// all blocks of a loop at its end.
+    #[inline(always)]
+    pub(crate) fn block_here(&mut self, by: &Multiplier, block: &[u8; 16]) {
+        self.block(by, block, 1);
+        core::hint::black_box(self.0[0]);
+    }
+
     /// Multiplies by r.
     #[inline(always)]
     pub(crate) fn multiply(&mut self, by: &Multiplier) {
         let [h0, h1, h2, h3] = self.0;
         let [r0, r1, r2, r3] = by.r;
         let [s1, s2, s3] = by.s;
-        let d0 = h0 * r0 + h1 * s3 + h2 * s2 + h3 * s1;
-        let d1 = h0 * r1 + h1 * r0 + h2 * s3 + h3 * s2 + (d0 >> 32);
-        let d2 = h0 * r2 + h1 * r1 + h2 * r0 + h3 * s3 + (d1 >> 32);
-        let d3 = h0 * r3 + h1 * r2 + h2 * r1 + h3 * r0 + (d2 >> 32);
+        // The multiplier's limbs come first: Cranelift puts a copy of a product's first factor where the product will be,
+        // and of a limb that waits on the stack that is the load.
+        let d0 = r0 * h0 + s3 * h1 + s2 * h2 + s1 * h3;
+        let d1 = r1 * h0 + r0 * h1 + s3 * h2 + s2 * h3 + (d0 >> 32);
+        let d2 = r2 * h0 + r1 * h1 + r0 * h2 + s3 * h3 + (d1 >> 32);
+        let d3 = r3 * h0 + r2 * h1 + r1 * h2 + r0 * h3 + (d2 >> 32);
         let low = |x: u64| x & 0xffff_ffff;
         // 2^130 = 5: what lies above bit 130 comes back five-fold at the bottom.
         self.0 = [low(d0) + (d3 >> 34) * 5, low(d1), low(d2), d3 & 0x3_ffff_ffff];

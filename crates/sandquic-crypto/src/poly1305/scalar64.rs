@@ -58,6 +58,14 @@ impl Accumulator {
         self.multiply(by);
     }
 
+    /// As [`block`](Self::block) of a whole block, at this place between other work: without the store, Cranelift would put
+    /// all blocks of a loop at its end.
+    #[inline(always)]
+    pub(crate) fn block_here(&mut self, by: &Multiplier, block: &[u8; 16]) {
+        self.block(by, block, 1);
+        core::hint::black_box(self.0[0]);
+    }
+
     /// Multiplies by r.
     #[inline(always)]
     pub(crate) fn multiply(&mut self, by: &Multiplier) {

@@ -1,7 +1,7 @@
 //! The block function of Salsa20: one block in scalar code, four blocks a 128-bit lane in vectors.
 
 use crate::simd::Vector;
-use crate::stream::{BlockFunction, Pass, each_of_four, each_row, to_bytes};
+use crate::stream::{BlockFunction, Pass, SLOTS, Slots, each_of_four, each_row, to_bytes};
 
 /// "expand 32-byte k".
 pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -90,20 +90,6 @@ impl<V: Vector> Wide<V> {
         x
     }
 
-    /// The rounds of two passes, round by round in turn: a processor has other work while it waits for the
-    /// results of a round.
-    #[inline(always)]
-    fn rounds_of_two<const DOUBLE_ROUNDS: usize>(&self, next: &Self) -> [[V; 16]; 2] {
-        let (mut x, mut y) = (self.input, next.input);
-        for _ in 0..DOUBLE_ROUNDS {
-            Self::column_round(&mut x);
-            Self::column_round(&mut y);
-            Self::row_round(&mut x);
-            Self::row_round(&mut y);
-        }
-        [x, y]
-    }
-
     #[inline(always)]
     fn column_round(x: &mut [V; 16]) {
         Self::quarter_rounds(x, [0, 5, 10, 15], [4, 9, 14, 3], [8, 13, 2, 7], [12, 1, 6, 11]);
@@ -114,14 +100,66 @@ impl<V: Vector> Wide<V> {
         Self::quarter_rounds(x, [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
     }
 
+    /// A round over words in memory; words `a` are on the diagonal. A step is computed when its results are stored.
     #[inline(always)]
-    fn xor(&self, x: &[V; 16], out: &mut [u8]) {
-        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.xor_into(out));
+    fn round_in(x: &mut Slots<V>, b: [usize; 4], c: [usize; 4], d: [usize; 4]) {
+        let a = [0, 5, 10, 15];
+        let (mut wa, mut wb) = ([V::zero(); 4], [V::zero(); 4]);
+        let (mut wc, mut wd) = ([V::zero(); 4], [V::zero(); 4]);
+        each_of_four!(i => {
+            (wa[i], wd[i]) = (x.get(a[i]), x.get(d[i]));
+            wb[i] = x.get(b[i]).xor(wa[i].add_u32(wd[i]).rotl_u32::<7>());
+            x.set(b[i], wb[i]);
+        });
+        each_of_four!(i => {
+            wc[i] = x.get(c[i]).xor(wb[i].add_u32(wa[i]).rotl_u32::<9>());
+            x.set(c[i], wc[i]);
+        });
+        each_of_four!(i => {
+            wd[i] = wd[i].xor(wc[i].add_u32(wb[i]).rotl_u32::<13>());
+            x.set(d[i], wd[i]);
+        });
+        // Loaded again: with these in registers there would be too few.
+        each_of_four!(i => x.set(a[i], x.get(a[i]).xor(wd[i].add_u32(wc[i]).rotl_u32::<18>())));
     }
 
+    /// Both passes, round by round in turn: a processor has other work while it waits for the results of a round.
     #[inline(always)]
-    fn write(&self, x: &[V; 16], out: &mut [u8]) {
-        each_row(|i| x[i].add_u32(self.input[i]), out, |row, out| row.store(out));
+    fn two<const DOUBLE_ROUNDS: usize, const WRITE: bool>(&self, next: &Self, out: &mut [u8]) {
+        let (first, second) = out.split_at_mut(256 * V::LANES);
+        if SLOTS {
+            let (mut x, mut y) = (Slots::new(&self.input), Slots::new(&next.input));
+            for _ in 0..DOUBLE_ROUNDS {
+                Self::round_in(&mut x, [4, 9, 14, 3], [8, 13, 2, 7], [12, 1, 6, 11]);
+                Self::round_in(&mut y, [4, 9, 14, 3], [8, 13, 2, 7], [12, 1, 6, 11]);
+                Self::round_in(&mut x, [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
+                Self::round_in(&mut y, [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
+            }
+            self.finish::<WRITE>(|i| x.get(i), first);
+            next.finish::<WRITE>(|i| y.get(i), second);
+        } else {
+            let (mut x, mut y) = (self.input, next.input);
+            for _ in 0..DOUBLE_ROUNDS {
+                Self::column_round(&mut x);
+                Self::column_round(&mut y);
+                Self::row_round(&mut x);
+                Self::row_round(&mut y);
+            }
+            self.finish::<WRITE>(|i| x[i], first);
+            next.finish::<WRITE>(|i| y[i], second);
+        }
+    }
+
+    /// Adds the input to the result of the rounds, of which `word` is word i of every block, and xors the blocks, in
+    /// order, into 256 bytes a lane, or with `WRITE` writes them there.
+    #[inline(always)]
+    fn finish<const WRITE: bool>(&self, word: impl Fn(usize) -> V, out: &mut [u8]) {
+        let word = |i| word(i).add_u32(self.input[i]);
+        if WRITE {
+            each_row(word, out, |row, out| row.store(out));
+        } else {
+            each_row(word, out, |row, out| row.xor_into(out));
+        }
     }
 }
 
@@ -183,15 +221,11 @@ impl<V: Vector, const DOUBLE_ROUNDS: usize> Pass<V> for Blocks<V, DOUBLE_ROUNDS>
         self.0.rounds::<DOUBLE_ROUNDS>()
     }
     #[inline(always)]
-    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2] {
-        self.0.rounds_of_two::<DOUBLE_ROUNDS>(&next.0)
+    fn two<const WRITE: bool>(&self, next: &Self, out: &mut [u8]) {
+        self.0.two::<DOUBLE_ROUNDS, WRITE>(&next.0, out);
     }
     #[inline(always)]
     fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]) {
-        if WRITE {
-            self.0.write(x, out);
-        } else {
-            self.0.xor(x, out);
-        }
+        self.0.finish::<WRITE>(|i| x[i], out);
     }
 }

@@ -145,6 +145,17 @@ pub(crate) trait Vector: Copy + 'static {
     /// A lane's bytes.
     fn lane(self, index: usize) -> [u8; 16];
 
+    /// Reads a vector that [`keep`](Self::keep) has written.
+    #[inline(always)]
+    fn recall(place: &Self) -> Self {
+        *place
+    }
+    /// Writes a vector to memory. On Wasm `recall` and `keep` are volatile, for the code that the engines make: see
+    /// `stream::Slots`. Elsewhere they are assignments.
+    #[inline(always)]
+    fn keep(place: &mut Self, value: Self) {
+        *place = value;
+    }
     /// Xors into the first `BYTES` bytes of a slice, which must be that long.
     #[inline(always)]
     fn xor_into(self, bytes: &mut [u8]) {

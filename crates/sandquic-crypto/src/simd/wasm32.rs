@@ -44,6 +44,16 @@ impl Vector for V128 {
         unsafe { v128_store(bytes.as_mut_ptr().cast(), self.0) }
     }
     #[inline(always)]
+    fn recall(place: &Self) -> Self {
+        // SAFETY: a reference is valid for reads and aligned.
+        unsafe { core::ptr::read_volatile(place) }
+    }
+    #[inline(always)]
+    fn keep(place: &mut Self, value: Self) {
+        // SAFETY: an exclusive reference is valid for writes and aligned; the type has no destructor.
+        unsafe { core::ptr::write_volatile(place, value) }
+    }
+    #[inline(always)]
     fn from_lanes(mut lane: impl FnMut(usize) -> [u8; 16]) -> Self {
         Self::load(&lane(0))
     }

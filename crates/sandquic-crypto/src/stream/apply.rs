@@ -29,8 +29,9 @@ pub(crate) trait Pass<V>: Copy {
     fn advance(&mut self);
     /// The rounds.
     fn rounds(&self) -> [V; 16];
-    /// The rounds of these blocks and those of `next`, computed together.
-    fn rounds_of_two(&self, next: &Self) -> [[V; 16]; 2];
+    /// Xors these blocks and those of `next`, which follow them, into 512 bytes per lane of the vector, or with `WRITE`
+    /// writes them there. The rounds are computed together.
+    fn two<const WRITE: bool>(&self, next: &Self, out: &mut [u8]);
     /// Adds the input to the result of the rounds and xors the blocks into 256 bytes per lane of the vector, or with
     /// `WRITE` writes them there.
     fn finish<const WRITE: bool>(&self, x: &[V; 16], out: &mut [u8]);
@@ -137,21 +138,16 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
     fn run<V: Vector>(self) {
         let len = self.data.len();
         let mut pass = F::Pass::<V>::new(&self.input);
-        // Two passes at once, where there are registers or memory operands enough for it to pay: a pass alone
-        // waits for its own results.
-        let two = if cfg!(target_arch = "wasm32") { 0 } else { len / (512 * V::LANES) * (512 * V::LANES) };
-        let (pairs, rest) = self.data.split_at_mut(two);
-        for pair in pairs.chunks_exact_mut(512 * V::LANES) {
+        // Two passes at once: a pass alone waits for its own results.
+        let mut pairs = self.data.chunks_exact_mut(512 * V::LANES);
+        for pair in &mut pairs {
             let mut next = pass;
             next.advance();
-            let [x, y] = pass.rounds_of_two(&next);
-            let (first, second) = pair.split_at_mut(256 * V::LANES);
-            pass.finish::<WRITE>(&x, first);
-            next.finish::<WRITE>(&y, second);
+            pass.two::<WRITE>(&next, pair);
             pass = next;
             pass.advance();
         }
-        let mut chunks = rest.chunks_exact_mut(256 * V::LANES);
+        let mut chunks = pairs.into_remainder().chunks_exact_mut(256 * V::LANES);
         for chunk in &mut chunks {
             pass.finish::<WRITE>(&pass.rounds(), chunk);
             pass.advance();

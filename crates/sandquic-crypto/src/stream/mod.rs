@@ -6,9 +6,11 @@ use crate::wipe::wipe;
 
 mod apply;
 mod rows;
+mod slots;
 
 pub(crate) use apply::{BlockFunction, Pass, apply, blocks};
 pub(crate) use rows::each_row;
+pub(crate) use slots::{SLOTS, Slots};
 
 /// Bytes in a block of the keystream.
 pub(crate) const BLOCK: usize = 64;
