@@ -1,4 +1,4 @@
-//! AEADs as QUIC uses them: in place, the key set up once, a header of 13 bytes.
+//! AEADs as QUIC uses them: in place, the key set up once, a header of 20 bytes.
 
 use aead::{AeadInOut, Key, KeyInit, Nonce, Tag};
 

@@ -80,5 +80,5 @@ pub(crate) const fn key<const N: usize>() -> [u8; N] {
     key
 }
 
-/// The associated data of a packet: a short header of QUIC with a connection ID of eight bytes.
-pub(crate) const HEADER: [u8; 13] = key();
+/// The associated data of a packet: a header of QUIC of 20 bytes.
+pub(crate) const HEADER: [u8; 20] = key();

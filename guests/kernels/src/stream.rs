@@ -23,8 +23,10 @@ pub(crate) fn cases(cases: &mut Vec<Case>) {
     cases.push(cipher::<chacha20::ChaCha8>("rustcrypto", "chacha8"));
     cases.push(cipher::<salsa::Salsa20>("sandquic", "salsa20"));
     cases.push(cipher::<salsa20::Salsa20>("rustcrypto", "salsa20"));
-    cases.push(aes_128_ctr::<sandquic_crypto::aes::Aes128Ctr>("sandquic"));
-    cases.push(aes_128_ctr::<ctr::Ctr128BE<aes::Aes128>>("rustcrypto"));
+    cases.push(aes_ctr::<sandquic_crypto::aes::Aes128Ctr>("sandquic", "aes-128-ctr"));
+    cases.push(aes_ctr::<ctr::Ctr128BE<aes::Aes128>>("rustcrypto", "aes-128-ctr"));
+    cases.push(aes_ctr::<sandquic_crypto::aes::Aes256Ctr>("sandquic", "aes-256-ctr"));
+    cases.push(aes_ctr::<ctr::Ctr128BE<aes::Aes256>>("rustcrypto", "aes-256-ctr"));
     cases.push(generator::<chacha::ChaCha20Rng>("sandquic"));
     cases.push(generator::<chacha20::ChaCha20Rng>("rustcrypto"));
     cases.push(generator::<rand_chacha::ChaCha20Rng>("rand_chacha"));
@@ -48,17 +50,18 @@ fn cipher<C: KeyIvInit + StreamCipher>(library: &'static str, primitive: &'stati
 }
 
 /// Unlike the others with the key set up once, as it is where AES is used: a message each from the first block on.
-fn aes_128_ctr<C>(library: &'static str) -> Case
+fn aes_ctr<C>(library: &'static str, primitive: &'static str) -> Case
 where
     C: KeyIvInit + StreamCipher + StreamCipherSeek + 'static,
 {
     let (mut k, mut iv) = (cipher::Key::<C>::default(), cipher::Iv::<C>::default());
-    k.copy_from_slice(&key::<16>());
+    let length = k.len();
+    k.copy_from_slice(&key::<32>()[..length]);
     iv.copy_from_slice(&key::<16>());
     let mut cipher = C::new(&k, &iv);
     Case::new(
         library,
-        "aes-128-ctr",
+        primitive,
         Op::Apply,
         repeat(move |data| {
             cipher.seek(0u32);

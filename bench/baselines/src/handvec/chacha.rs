@@ -49,9 +49,9 @@ impl ChaCha20 {
         bytes
     }
 
-    /// XORs the keystream from block 1 on into `data`.
-    pub(super) fn apply(&self, nonce: &[u8; 12], data: &mut [u8]) {
-        let mut state = self.state(nonce, 1);
+    /// XORs the keystream from block `counter` on into `data`.
+    pub(super) fn apply(&self, nonce: &[u8; 12], counter: u32, data: &mut [u8]) {
+        let mut state = self.state(nonce, counter);
         let (batches, rest) = data.as_chunks_mut::<256>();
         for batch in batches {
             xor_four_blocks(&state, batch);

@@ -46,6 +46,25 @@ impl Ciphers for HandVec {
     type ChaCha20Mask = <RustCrypto as Ciphers>::ChaCha20Mask;
 }
 
+impl HandVec {
+    /// Its ChaCha20 without a MAC: XORs the keystream from block 0 on into `data`, which is shorter than 256 GiB.
+    pub fn chacha20(key: &[u8; 32], nonce: &[u8; NONCE_LEN], data: &mut [u8]) {
+        chacha::ChaCha20::new(key).apply(nonce, 0, data);
+    }
+
+    /// Its AES-128 in counter mode: a nonce, the first value of the 32-bit counter, and data.
+    pub fn aes_128_ctr(key: &[u8; 16]) -> impl Fn(&[u8; NONCE_LEN], u32, &mut [u8]) + use<> {
+        let aes = aes::Aes::<11>::new(key);
+        move |nonce, counter, data| aes.apply_ctr(nonce, counter, data)
+    }
+
+    /// As [`aes_128_ctr`](Self::aes_128_ctr), with the same kernel's AES-256.
+    pub fn aes_256_ctr(key: &[u8; 32]) -> impl Fn(&[u8; NONCE_LEN], u32, &mut [u8]) + use<> {
+        let aes = aes::Aes::<15>::new(key);
+        move |nonce, counter, data| aes.apply_ctr(nonce, counter, data)
+    }
+}
+
 /// The longest message of AES-GCM in bytes (SP 800-38D, section 5.2.1.1).
 const GCM_MAX: u64 = (1 << 36) - 32;
 /// The longest message of ChaCha20-Poly1305 in bytes: the blocks that the 32-bit counter has after the first.
@@ -162,7 +181,7 @@ impl Aead<32> for ChaChaPoly {
         if data.len() as u64 > CHACHA_MAX {
             return Err(AeadError);
         }
-        self.0.apply(nonce, data);
+        self.0.apply(nonce, 1, data);
         Ok(self.tag(nonce, aad, data))
     }
 
@@ -176,7 +195,7 @@ impl Aead<32> for ChaChaPoly {
         if data.len() as u64 > CHACHA_MAX || !bool::from(self.tag(nonce, aad, data).ct_eq(tag)) {
             return Err(AeadError);
         }
-        self.0.apply(nonce, data);
+        self.0.apply(nonce, 1, data);
         Ok(())
     }
 }
