@@ -1,8 +1,8 @@
 //! The one pass over a message.
 //!
 //! A pass of the cipher makes 4 blocks of keystream per 128-bit lane. The first block of the first pass is the one-time
-//! key; the others serve the first 192 (or 448) bytes. In every later pass two Poly1305 blocks per lane follow each of
-//! eight double rounds: scalar code that a processor works on beside the vectors.
+//! key; the others serve the first 192 (or 448) bytes. In every later pass Poly1305 goes beside the double rounds: scalar
+//! code that a processor works on beside the vectors. On Wasm most later passes are two at once.
 //!
 //! Sealing authenticates in each pass what the pass before has encrypted. Opening authenticates in each pass what has
 //! come in and decrypts it after the pass, with keystream that is kept for so long.
@@ -20,8 +20,6 @@ use crate::{
 pub(super) trait Direction {
     /// Whether it decrypts.
     const OPEN: bool;
-    /// Blocks of Poly1305 to a double round of two passes.
-    const SIDE: usize;
 }
 
 /// Encrypt, then authenticate.
@@ -31,12 +29,10 @@ pub(super) struct Open;
 
 impl Direction for Seal {
     const OPEN: bool = false;
-    const SIDE: usize = 3;
 }
 
 impl Direction for Open {
     const OPEN: bool = true;
-    const SIDE: usize = 3;
 }
 
 /// Encrypts or decrypts `data` and returns the tag of the ciphertext.
@@ -162,18 +158,26 @@ fn two_blocks<V: Vector>(state: &State, keystream: &mut [u8; 128]) {
     }
 }
 
-/// The rounds of one pass, and `blocks` into the authenticator, `side` of them beside a double round.
+/// Blocks of Poly1305 to a double round on Wasm, of one pass or two.
+const SIDE: usize = 3;
+
+/// The rounds of one pass, and `blocks` into the authenticator beside double rounds.
 #[inline(always)]
-fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8], side: usize) -> [V; 16] {
+fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8]) -> [V; 16] {
     let mut x = wide.input;
-    let beside = (blocks.len() / (16 * side)).min(10);
-    let (blocks, rest) = blocks.split_at(16 * side * beside);
+    let step = 16 * if SLOTS { SIDE } else { 2 * V::LANES };
+    let beside = (blocks.len() / step).min(10);
+    let (blocks, rest) = blocks.split_at(step * beside);
     // Locals stay in registers across the loop.
     let (r, mut h) = mac.parts();
-    for chunk in blocks.chunks_exact(16 * side) {
+    for chunk in blocks.chunks_exact(step) {
         wide.double_round(&mut x);
         for block in chunk.as_chunks().0 {
-            h.block(&r, block, 1);
+            if SLOTS {
+                h.block_here(&r, block);
+            } else {
+                h.block(&r, block, 1);
+            }
         }
     }
     for _ in beside..10 {
@@ -184,35 +188,28 @@ fn rounds<V: Vector>(wide: &Wide<V>, mac: &mut poly1305::State, blocks: &[u8], s
     x
 }
 
-/// The rounds of two passes, with `side` (1 to 4) blocks to each of ten double rounds as long as there are any.
+/// The rounds of two passes over words in memory, and `blocks` into the authenticator, one after each of the first three
+/// of four rounds.
 #[inline(always)]
 fn rounds_of_two<V: Vector>(
     wide: &Wide<V>,
     [x, y]: [&mut Slots<V>; 2],
     mac: &mut poly1305::State,
     blocks: &[u8],
-    side: usize,
 ) {
-    let beside = (blocks.len() / (16 * side)).min(10);
-    let (blocks, rest) = blocks.split_at(16 * side * beside);
+    let step = 16 * SIDE;
+    let beside = (blocks.len() / step).min(10);
+    let (blocks, rest) = blocks.split_at(step * beside);
     let (r, mut h) = mac.parts();
-    for chunk in blocks.chunks_exact(16 * side) {
-        let chunk = chunk.as_chunks().0;
+    for [a, b, c] in blocks.as_chunks::<16>().0.as_chunks::<SIDE>().0 {
         let wide = wide.refreshed();
         wide.column_round_in(x);
-        h.block_here(&r, &chunk[0]);
+        h.block_here(&r, a);
         wide.column_round_in(y);
-        if side > 1 {
-            h.block_here(&r, &chunk[1]);
-        }
+        h.block_here(&r, b);
         wide.diagonal_round_in(x);
-        if side > 2 {
-            h.block_here(&r, &chunk[2]);
-        }
+        h.block_here(&r, c);
         wide.diagonal_round_in(y);
-        if side > 3 {
-            h.block_here(&r, &chunk[3]);
-        }
     }
     for _ in beside..10 {
         wide.column_round_in(x);
@@ -270,7 +267,7 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
             let end = length.min(covered + made);
             // Sealing: all that is encrypted. Opening: what goes beside the rounds, for all has come in, and at least what
             // is decrypted after them.
-            let most = authenticated + 160 * D::SIDE;
+            let most = authenticated + if SLOTS { 160 * SIDE } else { pass };
             let ready = if D::OPEN { most.max(covered).min(length) } else { covered };
             let blocks = (ready - authenticated) / 16 * 16;
             let blocks = &data[authenticated..authenticated + blocks];
@@ -279,7 +276,7 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
                 let mut next = wide;
                 next.advance::<false>();
                 let (mut x, mut y) = (Slots::new(&wide.input), Slots::new(&next.input));
-                rounds_of_two(&wide, [&mut x, &mut y], &mut mac.state, blocks, D::SIDE);
+                rounds_of_two(&wide, [&mut x, &mut y], &mut mac.state, blocks);
                 if D::OPEN {
                     xor::<V>(&mut data[pending..covered], &keystream[offset..]);
                 }
@@ -287,7 +284,7 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
                 next.finish::<true>(|i| y.get(i), &mut keystream[pass..]);
                 wide = next;
             } else {
-                let x = rounds(&wide, &mut mac.state, blocks, if SLOTS { 3 } else { 2 * V::LANES });
+                let x = rounds(&wide, &mut mac.state, blocks);
                 if D::OPEN {
                     xor::<V>(&mut data[pending..covered], &keystream[offset..]);
                 }
@@ -300,7 +297,12 @@ impl<D: Direction> Kernel for Crypt<'_, D> {
             }
             covered = end;
         }
-        mac.state.padded_short(&data[authenticated..]);
+        // On Wasm too little for vectors to pay: they need a power of r.
+        if SLOTS {
+            mac.state.padded_short(&data[authenticated..]);
+        } else {
+            mac.state.padded::<V>(&data[authenticated..]);
+        }
         if D::OPEN {
             xor::<V>(&mut data[pending..], &keystream[offset..]);
         }
