@@ -195,6 +195,10 @@ fn an_ablation_is_a_ratio_to_the_whole() {
         section.lines().find(|line| line.starts_with(&start)).unwrap().to_owned()
     };
     // In the scenario itself, and from the headline.
+    // Medians, least and greatest of every cell are there too.
+    assert!(markdown.contains(
+        "| native-opt | AES-128-GCM | CPU, s/GiB | 2 | 2.00 ± 0.00 | 2.00 | 2.00 | 2.00 | 0 | 0 |"
+    ));
     assert!(row("wasm-no-aes").contains("| 1.75 (1.75–1.75) |"), "{}", row("wasm-no-aes"));
     assert!(row("native-no-aes").contains("| 2.50 (2.50–2.50) |"), "{}", row("native-no-aes"));
     assert!(markdown.contains("The whole builds are those of the headline"));

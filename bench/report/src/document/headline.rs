@@ -56,6 +56,47 @@ pub(crate) fn charts(analysis: &Analysis, name: &str) -> Vec<Chart> {
         .collect()
 }
 
+/// Every cell with what its mean does not tell.
+fn spread(analysis: &Analysis) -> Table {
+    let columns = [
+        "Build",
+        "Cipher",
+        "Metric",
+        "Runs",
+        "Mean",
+        "Median",
+        "Least",
+        "Greatest",
+        "Runs with drops",
+        "Runs left out",
+    ];
+    let mut table = Table::new("Bulk transfer", 3, &columns);
+    for (cipher, title) in CIPHERS {
+        for build in analysis.headline_builds() {
+            let Some(cell) = analysis.headline(build.name, cipher) else { continue };
+            for (name, unit) in [(CPU, "CPU, s/GiB"), (GOODPUT, "Goodput, Mb/s")] {
+                let Some(summary) = cell.metric(name) else { continue };
+                table.build(
+                    build.name,
+                    vec![
+                        build.name.to_owned(),
+                        (*title).to_owned(),
+                        unit.to_owned(),
+                        summary.count.to_string(),
+                        text::mean(summary),
+                        text::number(summary.median),
+                        text::number(summary.min),
+                        text::number(summary.max),
+                        cell.runs_with_drops.to_string(),
+                        cell.left_out().to_string(),
+                    ],
+                );
+            }
+        }
+    }
+    table
+}
+
 /// What stands on the first screen.
 pub(super) fn lead(analysis: &Analysis) -> Vec<Block> {
     if analysis.headline_builds().is_empty() {
@@ -143,6 +184,10 @@ pub(super) fn section(analysis: &Analysis) -> Section {
         blocks.push(Block::Charts(charts(analysis, GOODPUT)));
         blocks.extend(sizes_note(analysis, "headline"));
         blocks.extend(drops_note(cells()));
+        blocks.push(Block::Details(
+            "Every cell of the bulk transfer: runs, means, medians, least and greatest".to_owned(),
+            vec![Block::Table(spread(analysis))],
+        ));
     }
     Section { id: "goodput", title: "Goodput (the paper's figure 3)".to_owned(), blocks }
 }

@@ -88,8 +88,14 @@ fn table(out: &mut String, table: &Table) {
     if table.columns.iter().any(|(head, _)| !head.is_empty()) {
         out.push_str("<thead><tr>");
         for (head, numeric) in &table.columns {
-            let class = if *numeric { " class=\"num\"" } else { "" };
-            let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(head));
+            // A head with a comma or a colon has its lines there, and not at the hyphens of a name.
+            let lines = escape(head).replace(", ", ",<br>").replace(": ", ":<br>");
+            let class = match (numeric, lines.contains("<br>")) {
+                (true, true) => " class=\"num lines\"",
+                (true, false) => " class=\"num\"",
+                (false, _) => "",
+            };
+            let _ = write!(out, "<th scope=\"col\"{class}>{lines}</th>");
         }
         out.push_str("</tr></thead>\n");
     }

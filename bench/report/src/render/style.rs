@@ -61,6 +61,7 @@ th{background:var(--panel);font-weight:600;vertical-align:bottom}
 tbody tr:last-child td{border-bottom:0}
 .num{text-align:right;white-space:nowrap}
 th.num{white-space:normal}
+th.lines{white-space:nowrap}
 td{white-space:nowrap}
 td.long{white-space:normal;min-width:220px;max-width:520px;overflow-wrap:anywhere}
 td:first-child,th:first-child{position:sticky;left:0;background:var(--ground)}
