@@ -94,7 +94,7 @@ pub const BUILDS: &[Build] = &[
     build("wasm-sandquic", "sandbox: sandquic, 128-bit SIMD", Role::Headline, "#0072b2", "#4aa3e6"),
     build(
         "wasm-sandquic-wide",
-        "sandbox: sandquic, relaxed SIMD and wide arithmetic too",
+        "sandbox: sandquic, relaxed SIMD, wide arithmetic",
         Role::Headline,
         "#2d94c8",
         "#8fd0f5",

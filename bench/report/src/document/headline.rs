@@ -107,7 +107,11 @@ pub(super) fn lead(analysis: &Analysis) -> Vec<Block> {
         blocks.push(Block::Text(answer));
     }
     blocks.push(Block::Table(table(analysis)));
-    blocks.extend(doubts(analysis).map(Block::Note));
+    let notes: Vec<String> =
+        [super::headline_drops(analysis), doubts(analysis)].into_iter().flatten().collect();
+    if !notes.is_empty() {
+        blocks.push(Block::Note(notes.join(" ")));
+    }
     blocks.push(Block::Charts(charts(analysis, CPU)));
     blocks
 }

@@ -77,6 +77,9 @@ tr.strong td,tr.strong td:first-child{font-weight:650;background:var(--panel)}
 details{margin:6px 0}
 summary{cursor:pointer;font-size:14px;padding:3px 0}
 .lead figure{margin:8px 0}
+.lead table{font-size:12.5px}
+.lead th{font-size:12px}
+.lead th,.lead td{padding:4px 7px}
 @media (min-width:1000px){.lead td.long{white-space:nowrap;max-width:none}}
 @media (max-width:700px){.lead td:nth-child(2),.lead th:nth-child(2){display:none}}
 @media (max-width:600px){body{padding:12px 12px 40px;font-size:14px}.question{font-size:19px}th,td{padding:4px 7px}}
