@@ -5,7 +5,9 @@
 //! reduced by a power of two, never its runs, and the session's set-up says so.
 
 mod estimate;
+mod job;
 mod plan;
+mod prepare;
 mod progress;
 mod run;
 mod scenario;

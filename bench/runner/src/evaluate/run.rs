@@ -1,36 +1,27 @@
-//! The measurement itself: pilots, sizes that fit, then round by round what the record does not have.
+//! The measurement itself: round by round what the record does not have, line by line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use sandquic_report::record::{self, Cell, Line, Outcome, Provenance, Run};
 
 use super::Args;
-use super::estimate::{Estimates, key};
-use super::plan::{Cost, Load, Work, fit};
+use super::estimate::Estimates;
+use super::job::{describe, job, sizes};
+use super::plan::Cost;
 use super::progress::Progress;
-use super::scenario::{self, Effort, Scenario, Start, Target, Workload};
+use super::scenario::{self, Effort, Scenario, Target};
 use super::store::{Store, divisor_key};
-use crate::peer::Mode;
 use crate::system::{Buffers, split_cpus};
+use crate::transfer::certificate;
 use crate::transfer::record::Setup;
-use crate::transfer::session::{self, Content, Failure, Job, Measured, Relay, Session};
-use crate::transfer::{Build, Cipher, certificate};
-use crate::units::show_size;
+use crate::transfer::session::{Failure, Job, Measured, Session};
 use crate::{Context, Error, profile, provenance};
 
 /// Socket buffers that are asked for, in bytes.
 const BUFFER: u64 = 8 << 20;
-/// Bytes of the transfer that fills the cache of compiled code.
-const WARM_UP: u64 = 1 << 20;
-/// Most bytes of a pilot, and most connections.
-const PILOT_BYTES: u64 = 8 << 20;
-const PILOT_CONNECTIONS: u64 = 20;
-/// What the plan may take of the time that is left: runs are never as long as they were.
-const PLANNED_SHARE: f64 = 0.85;
 /// What a run takes of which nothing is known.
 const UNKNOWN: Cost = Cost { fixed: 0.3, each: 1.0 / 60e6 };
 
@@ -74,7 +65,10 @@ pub(super) fn evaluate(args: &Args, path: &Path, context: &Context) -> Result<()
         deadline: minutes.map(|minutes| began + Duration::from_secs(60 * u64::from(minutes))),
         minutes,
         unusable: BTreeMap::new(),
-        perf: profile::available(),
+        perf: match scenarios.iter().any(|scenario| scenario.profiles > 0) {
+            true => profile::available(),
+            false => Ok(()),
+        },
         skipped: Vec::new(),
         tally: Tally::default(),
         worked: 0.0,
@@ -94,41 +88,41 @@ pub(super) fn evaluate(args: &Args, path: &Path, context: &Context) -> Result<()
 }
 
 /// A measurement under way.
-struct Evaluation<'a> {
-    session: Session<'a>,
-    effort: Effort,
-    store: Store,
-    provenance: Provenance,
-    setup: BTreeMap<String, String>,
+pub(super) struct Evaluation<'a> {
+    pub(super) session: Session<'a>,
+    pub(super) effort: Effort,
+    pub(super) store: Store,
+    pub(super) provenance: Provenance,
+    pub(super) setup: BTreeMap<String, String>,
     /// The present session's name.
-    name: String,
-    estimates: Estimates,
-    progress: Progress,
-    deadline: Option<Instant>,
-    minutes: Option<u32>,
+    pub(super) name: String,
+    pub(super) estimates: Estimates,
+    pub(super) progress: Progress,
+    pub(super) deadline: Option<Instant>,
+    pub(super) minutes: Option<u32>,
     /// Builds, and cells without scenario and size, that do not work, and why.
-    unusable: BTreeMap<String, String>,
+    pub(super) unusable: BTreeMap<String, String>,
     /// Whether profiles can be taken, or why not.
-    perf: Result<(), String>,
-    skipped: Vec<record::Skipped>,
-    tally: Tally,
+    pub(super) perf: Result<(), String>,
+    pub(super) skipped: Vec<record::Skipped>,
+    pub(super) tally: Tally,
     /// Seconds of runs so far.
-    worked: f64,
+    pub(super) worked: f64,
 }
 
 /// What became of all runs of this session.
 #[derive(Debug, Default)]
-struct Tally {
-    ok: u32,
-    mismatched: u32,
-    failed: u32,
-    profiles: u32,
+pub(super) struct Tally {
+    pub(super) ok: u32,
+    pub(super) mismatched: u32,
+    pub(super) failed: u32,
+    pub(super) profiles: u32,
     /// Builds and cells that do not work.
-    left_out: u32,
+    pub(super) left_out: u32,
     /// Not done since the time was up.
-    missing: u32,
+    pub(super) missing: u32,
     /// Done by an earlier session.
-    found: u32,
+    pub(super) found: u32,
 }
 
 /// A cell and what has to be done of it.
@@ -168,166 +162,6 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    /// What remains of scenarios with these sizes.
-    fn seconds(&self, scenarios: &[Scenario], divisors: &[u32]) -> f64 {
-        let load =
-            |(scenario, &divisor): (&Scenario, &u32)| self.load(scenario, Some(divisor)).seconds(divisor);
-        scenarios.iter().zip(divisors).map(load).sum()
-    }
-
-    /// Seconds until the time is up.
-    fn seconds_left(&self) -> f64 {
-        self.deadline.map_or(f64::INFINITY, |deadline| {
-            deadline.saturating_duration_since(Instant::now()).as_secs_f64()
-        })
-    }
-
-    /// Finds out what works and what it takes.
-    fn prepare(&mut self, scenarios: &[Scenario]) {
-        let mut builds: Vec<(Build, Cipher)> = Vec::new();
-        for scenario in scenarios {
-            for target in self.wanted(scenario) {
-                if !builds.iter().any(|(build, _)| *build == target.build) {
-                    builds.push((target.build, target.cipher));
-                }
-            }
-        }
-        for (build, cipher) in builds {
-            self.progress.begin(&format!("trying {build}"), 0.0, 0.0, 0.0);
-            let job = Job::receive(build, cipher, Content::Pattern(WARM_UP), Duration::from_secs(120));
-            let works = build.check(self.session.context).map_err(Failure::from);
-            if let Err(failure) = works.and_then(|()| self.session.run(&job, &mut |_| {})) {
-                self.unusable.insert(build.to_string(), failure.to_string());
-            }
-        }
-        if self.effort != Effort::Smoke {
-            self.pilots(scenarios);
-        }
-        for scenario in scenarios {
-            self.skip_unusable(scenario);
-        }
-        self.skip_profiles(scenarios);
-    }
-
-    /// Runs each kind of cell once, small.
-    fn pilots(&mut self, scenarios: &[Scenario]) {
-        let mut piloted = BTreeSet::new();
-        for scenario in scenarios {
-            for target in self.wanted(scenario) {
-                let key = key(&scenario.cell(&target, 1));
-                if self.unusable.contains_key(&target.build.to_string()) || !piloted.insert(key.clone()) {
-                    continue;
-                }
-                let most = match scenario.workload {
-                    Workload::Connect => PILOT_CONNECTIONS,
-                    Workload::Receive | Workload::Send => PILOT_BYTES,
-                };
-                let amount = most.min(scenario.smallest()).min(scenario.least.max(1));
-                self.progress.begin(&format!("trying {}", describe(&key)), 0.0, 0.0, 0.0);
-                let job = job(scenario, &target, amount, 0);
-                match self.session.run(&job, &mut |_| {}) {
-                    Ok(measured) => self.estimates.pilot(key, cost(&measured, amount)),
-                    Err(failure) => {
-                        self.unusable.insert(describe(&key), failure.to_string());
-                    }
-                }
-            }
-        }
-    }
-
-    /// Targets of which something is missing in the record, whatever sizes will be chosen.
-    fn wanted(&self, scenario: &Scenario) -> Vec<Target> {
-        let divisor = self.store.settled_divisor(&scenario.name).unwrap_or(1);
-        let missing = |target: &Target| {
-            let done = self.store.done(&scenario.cell(target, divisor));
-            done.runs < scenario.runs || done.profiles < self.profiles(scenario)
-        };
-        scenario.targets().into_iter().filter(missing).collect()
-    }
-
-    /// Why a cell cannot be measured.
-    fn reason(&self, cell: &Cell) -> Option<&String> {
-        self.unusable.get(&cell.build).or_else(|| self.unusable.get(&describe(&key(cell))))
-    }
-
-    fn skip_unusable(&mut self, scenario: &Scenario) {
-        for target in self.wanted(scenario) {
-            let cell = scenario.cell(&target, 1);
-            let Some(why) = self.reason(&cell).cloned() else { continue };
-            let what = if self.unusable.contains_key(&cell.build) {
-                cell.build.clone()
-            } else {
-                describe(&key(&cell))
-            };
-            let skipped =
-                record::Skipped { session: String::new(), scenario: scenario.name.clone(), what, why };
-            if !self.skipped.contains(&skipped) {
-                self.progress.note(&format!(
-                    "{}: {} does not work and is left out: {}",
-                    skipped.scenario, skipped.what, skipped.why
-                ));
-                self.skipped.push(skipped);
-                self.tally.left_out += 1;
-            }
-        }
-    }
-
-    /// Says of which scenarios there will be no profiles.
-    fn skip_profiles(&mut self, scenarios: &[Scenario]) {
-        let Err(why) = &self.perf else { return };
-        let without: Vec<&Scenario> = scenarios.iter().filter(|scenario| scenario.profiles > 0).collect();
-        if !without.is_empty() {
-            self.progress.note(&format!("no profiles are taken: {why}"));
-        }
-        self.skipped.extend(without.into_iter().map(|scenario| record::Skipped {
-            session: String::new(),
-            scenario: scenario.name.clone(),
-            what: "profiles".into(),
-            why: why.clone(),
-        }));
-    }
-
-    /// What remains of a scenario.
-    fn load(&self, scenario: &Scenario, divisor: Option<u32>) -> Load {
-        let settled = self.store.settled_divisor(&scenario.name);
-        let at = settled.or(divisor).unwrap_or(1);
-        let mut work = Vec::new();
-        for target in scenario.targets() {
-            let cell = scenario.cell(&target, at);
-            if self.reason(&cell).is_some() {
-                continue;
-            }
-            let done = self.store.done(&cell);
-            let mut cost = self.estimates.cost(&cell);
-            let amount = scenario.amount(&target);
-            work.push(Work { cost, amount, times: scenario.runs.saturating_sub(done.runs) });
-            cost.fixed += self.estimates.of_profile();
-            work.push(Work { cost, amount, times: self.profiles(scenario).saturating_sub(done.profiles) });
-        }
-        Load { work, largest_divisor: scenario.largest_divisor(), settled, weight: scenario.weight }
-    }
-
-    /// The divisors of scenarios that have not begun.
-    fn divisors(&self, scenarios: &[Scenario], refuse: bool) -> Result<Vec<u32>, Error> {
-        let loads: Vec<Load> = scenarios.iter().map(|scenario| self.load(scenario, None)).collect();
-        let seconds = self.seconds_left() * PLANNED_SHARE;
-        match fit(&loads, seconds) {
-            Ok(divisors) => Ok(divisors),
-            Err(least) if refuse => {
-                let spent =
-                    self.minutes.map_or(0.0, |minutes| f64::from(minutes) * 60.0 - seconds / PLANNED_SHARE);
-                let minutes = ((least / PLANNED_SHARE + spent) / 60.0).ceil();
-                Err(Error::failed(format!(
-                    "even the smallest sizes do not fit into {} min; give --minutes {minutes} or fewer scenarios \
-                     (--scenario)",
-                    self.minutes.unwrap_or(0)
-                )))
-            }
-            // It has begun: as much as the time holds.
-            Err(_) => Ok(loads.iter().map(|load| load.settled.unwrap_or(load.largest_divisor)).collect()),
-        }
-    }
-
     /// Appends the line of a session with these sizes, and what is skipped in it.
     fn begin_session(&mut self, scenarios: &[Scenario], divisors: &[u32]) -> Result<(), Error> {
         self.provenance.unix_time = provenance::now();
@@ -356,7 +190,7 @@ impl Evaluation<'_> {
     }
 
     /// How many profiles of each cell of a scenario are taken.
-    fn profiles(&self, scenario: &Scenario) -> u32 {
+    pub(super) fn profiles(&self, scenario: &Scenario) -> u32 {
         if self.perf.is_ok() { scenario.profiles } else { 0 }
     }
 
@@ -533,77 +367,6 @@ impl Evaluation<'_> {
             wrong.push(format!("the time was up before {missing} runs; the same command takes it up again"));
         }
         if wrong.is_empty() { Ok(()) } else { Err(Error::failed(wrong.join("; "))) }
-    }
-}
-
-/// The run of a target with this amount of bytes or connections.
-fn job<'a>(scenario: &Scenario, target: &'a Target, amount: u64, round: u32) -> Job<'a> {
-    let (workload, bytes) = match scenario.workload {
-        Workload::Receive => (session::Workload::Receive, amount),
-        Workload::Send => (session::Workload::Send, amount),
-        Workload::Connect => {
-            // The scenario was checked.
-            let mode = target.option("mode").and_then(|mode| Mode::from_str(mode, false).ok());
-            let mode = mode.unwrap_or(Mode::Full);
-            let connections = u32::try_from(amount).unwrap_or(u32::MAX);
-            (session::Workload::Connect { connections, mode }, target.bytes)
-        }
-    };
-    let impaired = target.option("loss_percent").is_some() || target.option("delay_ms").is_some();
-    let relay = impaired.then(|| Relay {
-        loss_percent: target.option("loss_percent").unwrap_or("0"),
-        delay_ms: target.option("delay_ms").unwrap_or("0"),
-        // The same losses for all builds of a round.
-        seed: u64::from(round) + 1,
-    });
-    // A transfer through a relay may be slow; 16 Mb/s is slow without one.
-    let slowest = if impaired { 20_000 } else { 2_000_000 };
-    Job {
-        workload,
-        build: target.build,
-        cipher: target.cipher,
-        content: Content::Pattern(bytes),
-        mtu: target.option("mtu"),
-        relay,
-        just_in_time: target.option("start").is_some_and(|start| start == Start::Jit.to_string()),
-        profile: None,
-        timeout: Duration::from_secs(120 + bytes / slowest),
-    }
-}
-
-/// What a pilot says about the cost of runs.
-fn cost(measured: &Measured, amount: u64) -> Cost {
-    let seconds = measured.told.seconds();
-    Cost { fixed: (measured.elapsed.as_secs_f64() - seconds).max(0.0), each: seconds / amount.max(1) as f64 }
-}
-
-/// Build, cipher, size and options in one line.
-fn describe(cell: &Cell) -> String {
-    let mut text = format!("{} {}", cell.build, cell.cipher);
-    if cell.bytes > 0 {
-        text += &format!(" {}", show_size(cell.bytes));
-    } else if cell.workload != Workload::Receive.to_string() {
-        text += &format!(" {}", cell.workload);
-    }
-    for (name, value) in &cell.options {
-        text += &format!(" {name}={value}");
-    }
-    text
-}
-
-/// The sizes of a scenario with this divisor, and what they would have been.
-fn sizes(scenario: &Scenario, divisor: u32) -> String {
-    let show = |divisor: u32| match scenario.workload {
-        Workload::Connect => format!("{} connections", scenario.connections / divisor),
-        Workload::Receive | Workload::Send => {
-            let sizes: Vec<String> =
-                scenario.bytes.iter().map(|bytes| show_size(bytes / u64::from(divisor))).collect();
-            sizes.join(", ")
-        }
-    };
-    match divisor {
-        1 => show(1),
-        _ => format!("{} instead of {}, to fit into the time", show(divisor), show(1)),
     }
 }
 
