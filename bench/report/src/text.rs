@@ -59,11 +59,13 @@ pub(crate) fn scaled(summary: &Summary, factor: f64) -> String {
     plus_minus(mean, summary.ci95.map(|half| half * factor))
 }
 
-/// A value and half its interval, to the digits of the value.
+/// A value and half its interval, to the digits of the value, or to more where the interval would look like none.
 pub(crate) fn plus_minus(value: f64, half: Option<f64>) -> String {
     match half {
         Some(half) => {
-            let decimals = decimals(value);
+            let least = decimals(value);
+            let visible = |decimals: &usize| half * 10_f64.powi(*decimals as i32) >= 0.5;
+            let decimals = (least..=least + 2).find(visible).unwrap_or(least);
             format!("{} ± {}", fixed(value, decimals), fixed(half, decimals))
         }
         None => number(value),
@@ -132,6 +134,8 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!(plus_minus(25.12, Some(0.333)), "25.1 ± 0.3");
+        assert_eq!(plus_minus(14.912, Some(0.0312)), "14.91 ± 0.03");
+        assert_eq!(plus_minus(14.912, Some(0.0)), "14.9 ± 0.0");
         assert_eq!(size(1 << 30), "1 GiB");
         assert_eq!(size((1 << 20) + 1), "1,048,577 bytes");
         assert_eq!(ratio(&Ratio { value: 1.284, interval: Some((1.2, 1.356)) }), "1.28 (1.20–1.36)");
