@@ -13,7 +13,8 @@ use crate::{Error, Result, fail, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic,
-and beside it sandquic-peer-128, the native client of the benchmarks whose ciphers have 128-bit vectors and no more.
+and beside it two programs of the benchmarks: sandquic-bench-host, which runs a client whose packets the host protects,
+and sandquic-peer-128, the native client whose ciphers have 128-bit vectors and no more.
 
 usage: cargo xtask build [--guests]
 
@@ -39,7 +40,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 /// Builds everything; each call of cargo counts as one check.
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
-    timed(&mut tally, "target/release/sandquic", || command(workspace));
+    timed(&mut tally, "target/release/sandquic, sandquic-bench-host", || command(workspace));
     timed(&mut tally, "target/release/sandquic-peer-128", || peer_128(workspace));
     tally
 }
@@ -60,13 +61,13 @@ fn timed(tally: &mut Tally, name: &str, build: impl FnOnce() -> Result<()>) {
     tally.check(&format!("{name} ({})", time(started.elapsed())), outcome);
 }
 
-/// Builds the `sandquic` command with the guests that are there. Chosen out of the whole workspace, for which cargo unites
+/// Builds the `sandquic` command with the guests that are there, and the other program that holds Wasmtime. Chosen out of the whole workspace, for which cargo unites
 /// features: the tests then find Wasmtime built as they need it.
 fn command(workspace: &Workspace) -> Result<()> {
     if !workspace.sandquic().exists() {
         eprintln!("build: Wasmtime is compiled first, once: 12 minutes or so on two cores");
     }
-    native(workspace, "build --release")?.words("--bin sandquic").run()
+    native(workspace, "build --release")?.words("--bin sandquic --bin sandquic-bench-host").run()
 }
 
 /// `RUSTFLAGS` for 128-bit vectors and no instructions for AES and GHASH, in our kernels and in RustCrypto's crates.

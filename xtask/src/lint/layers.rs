@@ -24,6 +24,8 @@ const OTHERS: &[Layer] = &[
         name: "sandquic-peer",
         below: &["sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-baselines"],
     },
+    Layer { name: "sandquic-host-crypto-client", below: &GUEST },
+    Layer { name: "sandquic-bench-host", below: &["sandquic-host"] },
     Layer {
         name: "sandquic-bench",
         below: &[
