@@ -8,6 +8,7 @@ use super::{
 };
 use crate::analysis::{Analysis, CPU, CellSummary, GOODPUT, ratio};
 use crate::catalog::{self, CIPHERS, Kind};
+use crate::record::Cell;
 use crate::text;
 
 pub(super) fn sections(analysis: &Analysis) -> Vec<Section> {
@@ -186,6 +187,8 @@ enum Column {
     Metric(&'static str, f64),
     /// A metric by that of the whole build.
     ToWhole(&'static str),
+    /// A metric by that of our kernels in two passes, where a variant has two passes too.
+    ToTwoPasses(&'static str),
     /// A metric by that of native-quinn with the same options.
     ToQuinn(&'static str),
     /// The sum of a counter over the mean count of connections.
@@ -194,7 +197,7 @@ enum Column {
 
 /// The columns of a kind's table, with their heads, and the metric and unit of its chart.
 fn columns(kind: Kind) -> (Vec<(&'static str, Column)>, (&'static str, &'static str)) {
-    use Column::{Metric, Plain, ToQuinn, ToWhole};
+    use Column::{Metric, Plain, ToQuinn, ToTwoPasses, ToWhole};
     let transfer = || vec![("CPU, s/GiB", Metric(CPU, 1.0)), ("Goodput, Mb/s", Metric(GOODPUT, 1.0))];
     let cpu = (CPU, "CPU s/GiB");
     match kind {
@@ -239,7 +242,16 @@ fn columns(kind: Kind) -> (Vec<(&'static str, Column)>, (&'static str, &'static 
             ]);
             (columns, cpu)
         }
-        Kind::Ablation | Kind::Ceiling => {
+        Kind::Ablation => {
+            let mut columns = transfer();
+            columns.extend([
+                ("CPU to the whole", ToWhole(CPU)),
+                ("CPU to wasm-no-one-pass", ToTwoPasses(CPU)),
+                ("Goodput to the whole", ToWhole(GOODPUT)),
+            ]);
+            (columns, cpu)
+        }
+        Kind::Ceiling => {
             let mut columns = transfer();
             columns.extend([("CPU to the whole", ToWhole(CPU)), ("Goodput to the whole", ToWhole(GOODPUT))]);
             (columns, cpu)
@@ -402,22 +414,27 @@ fn value(analysis: &Analysis, cell: &CellSummary, column: &Column) -> Option<Str
             let whole = analysis.whole(cell)?;
             Some(text::ratio(&ratio(cell.metric(name)?, whole.metric(name)?)?))
         }
+        Column::ToTwoPasses(name) => {
+            let (two_passes, variants) = catalog::TWO_PASSES;
+            variants
+                .contains(&cell.cell.build.as_str())
+                .then(|| to_twin(analysis, cell, two_passes, name))
+                .flatten()
+        }
         Column::ToQuinn(name) => {
             if cell.cell.build == "native-quinn" {
                 return None;
             }
-            let quinn = analysis.cells.iter().find(|other| {
-                other.ok > 0
-                    && other.cell.build == "native-quinn"
-                    && other.cell.scenario == cell.cell.scenario
-                    && other.cell.workload == cell.cell.workload
-                    && other.cell.cipher == cell.cell.cipher
-                    && other.cell.bytes == cell.cell.bytes
-                    && other.cell.options == cell.cell.options
-            })?;
-            Some(text::ratio(&ratio(cell.metric(name)?, quinn.metric(name)?)?))
+            to_twin(analysis, cell, "native-quinn", name)
         }
     }
+}
+
+/// A metric by that of another build, all else equal.
+fn to_twin(analysis: &Analysis, cell: &CellSummary, build: &str, name: &str) -> Option<String> {
+    let twin = Cell { build: build.to_owned(), ..cell.cell.clone() };
+    let other = analysis.cells.iter().find(|other| other.ok > 0 && other.cell == twin)?;
+    Some(text::ratio(&ratio(cell.metric(name)?, other.metric(name)?)?))
 }
 
 fn scaled_plain(cell: &CellSummary, name: &str, factor: f64) -> String {
