@@ -13,8 +13,10 @@ use crate::{Error, Result, fail, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Builds the guests into target/guests/NAME.wasm, then the `sandquic` command that embeds them, target/release/sandquic,
-and beside it two programs of the benchmarks: sandquic-bench-host, which runs a client whose packets the host protects,
-and sandquic-peer-128, the native client whose ciphers have 128-bit vectors and no more.
+and beside it what only the benchmarks need: sandquic-bench-host, which runs a client whose packets the host protects;
+sandquic-peer-128, native ends whose ciphers have 128-bit vectors and no
+more; sandquic-peer-no-avx2, -no-aes and -no-clmul, without one of the processor's gifts each; sandquic-unprotected,
+natively and as a component, whose packets are not protected.
 
 usage: cargo xtask build [--guests]
 
@@ -41,7 +43,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
     timed(&mut tally, "target/release/sandquic, sandquic-bench-host", || command(workspace));
-    timed(&mut tally, "target/release/sandquic-peer-128", || peer_128(workspace));
+    for (name, flags) in peers() {
+        timed(&mut tally, &format!("target/release/sandquic-peer-{name}"), || peer(workspace, name, &flags));
+    }
     tally
 }
 
@@ -67,7 +71,9 @@ fn command(workspace: &Workspace) -> Result<()> {
     if !workspace.sandquic().exists() {
         eprintln!("build: Wasmtime is compiled first, once: 12 minutes or so on two cores");
     }
-    native(workspace, "build --release")?.words("--bin sandquic --bin sandquic-bench-host").run()
+    native(workspace, "build --release")?
+        .words("--bin sandquic --bin sandquic-bench-host --bin sandquic-unprotected")
+        .run()
 }
 
 /// `RUSTFLAGS` for 128-bit vectors and no instructions for AES and GHASH, in our kernels and in RustCrypto's crates.
@@ -83,20 +89,45 @@ fn native_128() -> String {
     vectors.to_owned() + &soft.collect::<String>()
 }
 
-/// Builds the benchmarks' native client with 128-bit vectors, beside the command.
-fn peer_128(workspace: &Workspace) -> Result<()> {
-    let dir = workspace.target("native-128");
+/// The builds of the benchmarks' native peer: what its name ends with, and its `RUSTFLAGS`.
+fn peers() -> Vec<(&'static str, String)> {
+    let one = |name: &str, value: &str| format!(r#"--cfg {name}="{value}""#);
+    let mut peers = vec![
+        ("128", native_128()),
+        ("no-aes", one("sandquic_aes", "soft")),
+        ("no-clmul", one("sandquic_clmul", "soft")),
+    ];
+    if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        peers.push(("no-avx2", one("sandquic_backend", "sse2")));
+    }
+    peers
+}
+
+/// Builds the benchmarks' native peer with flags of its own, beside the command.
+fn peer(workspace: &Workspace, name: &str, flags: &str) -> Result<()> {
+    // One folder for all: cargo keeps what other flags made. Procedural macros and build scripts are even shared, since they
+    // get no flags where a target is named.
+    let dir = workspace.target("native-peers");
+    let target = host()?;
     workspace
         .cargo()
-        .words("build --release --package sandquic-peer")
+        .words("build --release --package sandquic-peer --target")
+        .arg(&target)
         .env("CARGO_TARGET_DIR", &dir)
-        .env("RUSTFLAGS", native_128())
+        .env("RUSTFLAGS", flags)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .run()?;
     let built = |name: &str| format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let from = dir.join("release").join(built("sandquic-peer"));
-    let to = workspace.sandquic().with_file_name(built("sandquic-peer-128"));
+    let from = dir.join(target).join("release").join(built("sandquic-peer"));
+    let to = workspace.sandquic().with_file_name(built(&format!("sandquic-peer-{name}")));
     update(&from, &to)
+}
+
+/// The target that is built for natively.
+fn host() -> Result<String> {
+    let version = Cmd::new("rustc").words("--version --verbose").read()?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Error::Failed("rustc does not name its host".to_owned()))
 }
 
 /// Builds the wrapper of rustc that gives wide-arithmetic to our kernels alone (its source says why), beside this program.
@@ -138,7 +169,7 @@ fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<
 
     for output in build.outputs {
         let from = dir.join(build.target).join("guest").join(output.file);
-        update(&from, &workspace.target("guests").join(output.name))?;
+        update(&from, &output.path(workspace))?;
     }
     Ok(())
 }

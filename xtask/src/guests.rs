@@ -1,5 +1,9 @@
 //! What is built for WebAssembly, and how.
 
+use std::path::PathBuf;
+
+use crate::workspace::Workspace;
+
 /// Folders under `target` that hold code built with the wasm32 standard libraries.
 pub(crate) const BUILD_DIRS: [&str; 4] = ["guests-build", "wasm-tests", "wasm-lint", "kernels"];
 
@@ -26,18 +30,43 @@ pub(crate) struct Build {
     pub(crate) outputs: &'static [Output],
 }
 
+/// Where a guest goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `target/guests`, all of which the command embeds.
+    Guests,
+    /// Beside the command, which must not hold it.
+    Apart,
+}
+
 /// A package and the file it becomes.
 pub(crate) struct Output {
     /// The package.
     pub(crate) package: &'static str,
     /// What cargo calls the file.
     pub(crate) file: &'static str,
-    /// Its name under `target/guests`.
+    /// Its name there.
     pub(crate) name: &'static str,
+    /// Where it goes.
+    pub(crate) place: Place,
+}
+
+impl Output {
+    /// Its path.
+    pub(crate) fn path(&self, workspace: &Workspace) -> PathBuf {
+        match self.place {
+            Place::Guests => workspace.target("guests").join(self.name),
+            Place::Apart => workspace.sandquic().with_file_name(self.name),
+        }
+    }
 }
 
 const fn output(package: &'static str, file: &'static str, name: &'static str) -> Output {
-    Output { package, file, name }
+    Output { package, file, name, place: Place::Guests }
+}
+
+const fn apart(package: &'static str, file: &'static str, name: &'static str) -> Output {
+    Output { package, file, name, place: Place::Apart }
 }
 
 /// A build of the kernel benchmark, a core module that holds our kernels and those they are compared with.
@@ -60,6 +89,11 @@ pub(crate) const BUILDS: &[Build] = &[
         outputs: &[
             output("sandquic-transfer-client", "sandquic_transfer_client.wasm", "transfer-client.wasm"),
             output("sandquic-transfer-server", "sandquic_transfer_server.wasm", "transfer-server.wasm"),
+            apart(
+                "sandquic-unprotected-client",
+                "sandquic_unprotected_client.wasm",
+                "sandquic-unprotected.wasm",
+            ),
         ],
     },
     Build {

@@ -10,10 +10,16 @@
 //! | [`RustCrypto`] | `aes` 0.9 | `aes-gcm` 0.11 | `chacha20poly1305` 0.11 | `aes` 0.9, `chacha20` 0.10 |
 //! | [`HandVec`] | eight blocks in 128-bit vectors | with `ghash` 0.6 | four blocks in 128-bit vectors, `poly1305` 0.9 | as [`RustCrypto`] |
 
+//!
+//! The others are the product with one part replaced: [`NoChaCha20`], [`NoPoly1305`], [`NoAes`], [`NoGhash`],
+//! [`NoOnePass`] and [`NoMask`].
+
 #![forbid(unsafe_code)]
 
 #[macro_use]
 mod generation;
+mod ablations;
+mod compose;
 mod current;
 mod handvec;
 mod old;
@@ -21,19 +27,26 @@ mod old;
 use rustls::crypto::CryptoProvider;
 use sandquic_rustls::{Ciphers, provider_with};
 
+pub use ablations::{NoAes, NoChaCha20, NoGhash, NoMask, NoOnePass, NoPoly1305};
 pub use current::RustCrypto;
 pub use handvec::HandVec;
 pub use old::RustCryptoOld;
 
-/// The names that [`provider`] knows.
-pub const NAMES: [&str; 3] = [RustCryptoOld::NAME, RustCrypto::NAME, HandVec::NAME];
+macro_rules! by_name {
+    ($($ciphers:ty),* $(,)?) => {
+        /// The names that [`provider`] knows.
+        pub const NAMES: &[&str] = &[$(<$ciphers>::NAME),*];
 
-/// The provider whose ciphers have this name.
-pub fn provider(name: &str) -> Option<CryptoProvider> {
-    match name {
-        RustCryptoOld::NAME => Some(provider_with::<RustCryptoOld>()),
-        RustCrypto::NAME => Some(provider_with::<RustCrypto>()),
-        HandVec::NAME => Some(provider_with::<HandVec>()),
-        _ => None,
-    }
+        /// The provider whose ciphers have this name.
+        pub fn provider(name: &str) -> Option<CryptoProvider> {
+            $(if name == <$ciphers>::NAME {
+                return Some(provider_with::<$ciphers>());
+            })*
+            None
+        }
+    };
+}
+
+by_name! {
+    RustCryptoOld, RustCrypto, HandVec, NoChaCha20, NoPoly1305, NoAes, NoGhash, NoOnePass, NoMask,
 }

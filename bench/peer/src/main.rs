@@ -1,8 +1,10 @@
-//! The client of a QUIC transfer, built natively: the flags are those of the `transfer-client` component.
+//! Both ends of a QUIC transfer, built natively. The first word is `client` or `server`, the flags are those of the transfer
+//! components.
 //!
 //! It is a program apart from the runner because which vectors and instructions its ciphers take is a choice of the
 //! build. `cargo xtask build` makes `sandquic-peer-128` of it, with 128-bit vectors and no instructions for AES, GHASH
-//! or wider vectors, in our kernels and in RustCrypto's crates alike.
+//! or wider vectors, in our kernels and in RustCrypto's crates alike; and `sandquic-peer-no-avx2`, `-no-aes` and
+//! `-no-clmul`, each without one of the things that our kernels make use of.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +24,7 @@ impl Providers for Everyone {
 }
 
 async fn run(arguments: Vec<String>) -> u8 {
-    sandquic_transfer::client(arguments.get(1..).unwrap_or_default(), &Everyone).await
+    sandquic_transfer::peer(arguments.get(1..).unwrap_or_default(), &Everyone).await
 }
 
 sandquic::command!(run);

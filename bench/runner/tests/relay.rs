@@ -133,5 +133,5 @@ fn too_many_clients_are_refused_and_the_others_go_on() {
     clients[0].send_to(&[99], &relay.address).unwrap();
     assert_eq!((server.recv(&mut buffer).unwrap(), buffer[0]), (1, 99));
     let report = relay.end();
-    assert_eq!((report.clients, report.refused, report.up.sent), (64, 6, 65));
+    assert_eq!((report.clients, report.refused, report.up.received), (64, 6, 65));
 }

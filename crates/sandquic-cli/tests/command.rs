@@ -170,6 +170,26 @@ fn the_components_are_inside_the_command() {
     }
 }
 
+/// The ciphers that protect nothing are for programs of the benchmarks alone: not in the command, not in its components.
+#[test]
+fn the_command_holds_no_way_to_send_unprotected() {
+    let program = fs::read(env!("CARGO_BIN_EXE_sandquic")).unwrap();
+    let holds = |text: &str| program.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds("this build has only its own ciphers"), "messages of the product are found");
+    assert!(!holds("this program protects no packets"));
+    let flags = ["--connect", "127.0.0.1:1", "--server-name", "a", "--ca", "b", "--ciphers", "unprotected"];
+    for start in [
+        &["run", "@transfer-client"][..],
+        &["run", "@bench-client-simd128"],
+        &["bench-peer", "sandquic-client"],
+    ] {
+        let mut command = sandquic();
+        command.args(start).args(flags);
+        let output = finish(command);
+        assert!(output.status == Some(2) && output.stderr.contains("unprotected"), "{output:?}");
+    }
+}
+
 #[test]
 fn info_says_what_the_build_holds() {
     let mut command = sandquic();

@@ -78,6 +78,67 @@ fn a_file_is_uploaded() {
 }
 
 #[test]
+fn a_pattern_is_uploaded() {
+    for (client_end, server_end) in PAIRS {
+        let work = tempfile::tempdir().unwrap();
+        let server = server(server_end, work.path(), Serve::Size(0), &["--once"]);
+        let output = finish(client(client_end, work.path(), &server.address, &["--put-size", "3000017"]));
+        output.check_reports(1, 3_000_017);
+        assert_eq!(server.process.finish().status, Some(0));
+    }
+}
+
+#[test]
+fn packets_have_the_size_asked_for() {
+    for (client_end, server_end) in PAIRS {
+        // Servers of this project stall above three times what a client's first packets bring (RFC 9000, 8.1).
+        for mtu in [1_200, if server_end == Stock { 9_000 } else { 6_000 }] {
+            let work = tempfile::tempdir().unwrap();
+            let size = mtu.to_string();
+            let flags = ["--mtu", &size, "--connections", "2"];
+            let server = server(server_end, work.path(), Serve::Size(3_000_000), &flags);
+            let get = ["--mtu", &size];
+            finish(client(client_end, work.path(), &server.address, &get)).check_reports(1, 3_000_000);
+            let put = ["--mtu", &size, "--put-size", "3000000"];
+            let output = finish(client(client_end, work.path(), &server.address, &put));
+            output.check_reports(1, 3_000_000);
+            // All that was sent is content: so many packets, and a few more.
+            let packets = &output.reports()[0]["packets"];
+            let arrived = packets["sent"].as_u64().unwrap() - packets["lost"].as_u64().unwrap();
+            let least = 3_000_000 / mtu;
+            assert!(
+                (least..2 * least + 100).contains(&arrived),
+                "{client_end:?} {server_end:?} {mtu}: {packets}"
+            );
+            assert_eq!(server.process.finish().status, Some(0));
+        }
+    }
+}
+
+#[test]
+fn short_connections_take_over_what_their_mode_says() {
+    for (client_end, server_end) in PAIRS {
+        for (mode, connections, resumed, early) in
+            [("full", "10", 0, 0), ("resumed", "11", 10, 0), ("early-data", "11", 10, 10)]
+        {
+            let work = tempfile::tempdir().unwrap();
+            // Where there is something to take over, one connection more comes first.
+            let server = server(server_end, work.path(), Serve::Size(1_000), &["--connections", connections]);
+            let flags = ["--handshakes", "10", "--mode", mode];
+            let reports = finish(client(client_end, work.path(), &server.address, &flags)).reports();
+            let [report] = &reports[..] else { panic!("{reports:?}") };
+            let counted = ["connections", "resumed", "early_data_accepted"].map(|name| report[name].as_u64());
+            let expected = [10, resumed, early].map(Some);
+            assert_eq!(counted, expected, "{client_end:?} {server_end:?} {mode}: {report}");
+            for time in ["seconds", "handshake_median_s", "first_byte_median_s"] {
+                assert!(report[time].as_f64().unwrap() > 0.0, "{report}");
+            }
+            assert_eq!(server.process.finish().status, Some(0));
+        }
+    }
+}
+
+#[test]
 fn every_cipher_works_each_way() {
     for (client_end, server_end) in PAIRS {
         let work = tempfile::tempdir().unwrap();

@@ -43,7 +43,7 @@ pub async fn client(arguments: &[String], providers: &impl Providers) -> u8 {
 async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Error> {
     let options = ClientOptions::parse(arguments)?;
     let provider = providers.provider(options.ciphers.as_deref())?;
-    let tls::Client { config, verifications } = tls::client_config(&options, provider)?;
+    let tls::Client { config, verifications, tickets } = tls::client_config(&options, provider)?;
     // A file that is not there should be found before a server is bothered.
     let out = match &options.direction {
         Direction::Get(Some(path)) => Some(File::create(path).map_err(|e| error::file("write", path, &e))?),
@@ -58,7 +58,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     let mut endpoint = crate::endpoint(None, local, &socket, options.mtu)?;
     endpoint.set_default_client_config(config);
     if let Some(wanted) = options.handshakes {
-        let report = handshakes::run(&endpoint, &options, wanted, &verifications).await?;
+        let report = handshakes::run(&endpoint, &options, wanted, &verifications, &tickets).await?;
         println!("{}", if options.json { report.json() } else { report.to_string() });
         endpoint.wait_idle().await;
         return Ok(());

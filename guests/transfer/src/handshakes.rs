@@ -8,9 +8,12 @@ use sandquic::{Connection, Endpoint};
 use crate::client::{Moved, Peer, get};
 use crate::progress::Progress;
 use crate::{
-    ClientOptions, Error, Handshakes, HandshakesReport, Mode, Verifications, code, error, granted_buffers,
-    median,
+    ClientOptions, Error, Handshakes, HandshakesReport, Mode, Tickets, Verifications, code, error,
+    granted_buffers, median,
 };
+
+/// How long a server may take with its tickets before the next connection does without.
+const TICKET_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the connections, each with one request for the server's content.
 ///
@@ -22,6 +25,7 @@ pub(crate) async fn run(
     options: &ClientOptions,
     wanted: Handshakes,
     verifications: &Verifications,
+    tickets: &Tickets,
 ) -> Result<HandshakesReport, Error> {
     let mut kept = None;
     if wanted.mode != Mode::Full {
@@ -32,6 +36,9 @@ pub(crate) async fn run(
     let (mut resumed, mut early_data_accepted) = (0, 0);
     let started = Instant::now();
     for _ in 0..wanted.count {
+        if wanted.mode != Mode::Full {
+            ticket(tickets).await;
+        }
         let short = connect(endpoint, options, wanted.mode, verifications).await?;
         handshakes.push(short.handshake);
         first_bytes.push(short.first_byte);
@@ -56,6 +63,14 @@ pub(crate) async fn run(
         recv_buffer,
         send_buffer,
     })
+}
+
+/// Waits until there is a ticket; not for ever, since a server need not give one.
+async fn ticket(tickets: &Tickets) {
+    let deadline = Instant::now() + TICKET_PATIENCE;
+    while tickets.is_empty() && Instant::now() < deadline {
+        sandquic::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 /// One connection whose request is answered.

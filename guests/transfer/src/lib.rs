@@ -39,7 +39,20 @@ pub use options::{
 };
 pub use report::{HandshakesReport, Report, median};
 pub use server::server;
-pub use tls::{CipherName, Providers, SandquicProvider, Verifications};
+pub use tls::{CipherName, Providers, SandquicProvider, Tickets, Verifications};
+
+/// Runs the side that the first of the arguments names, `client` or `server`, with the others as its flags. Returns the
+/// exit status.
+pub async fn peer(arguments: &[String], providers: &impl Providers) -> u8 {
+    match arguments.split_first() {
+        Some((role, flags)) if role == "client" => client(flags, providers).await,
+        Some((role, flags)) if role == "server" => server(flags, providers).await,
+        _ => {
+            eprintln!("say first what to be: client or server; then --help shows the flags");
+            2
+        }
+    }
+}
 
 /// The protocol's name in TLS.
 pub const ALPN: &[u8] = b"sandquic-transfer/1";

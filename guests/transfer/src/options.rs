@@ -8,17 +8,21 @@ use crate::{CipherName, Error};
 /// How long a silent peer is waited for unless `--idle-timeout` says otherwise.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The least that `--window` takes: less than a few packets on the way would be no transfer.
+const MIN_WINDOW: u64 = 64 << 10;
+
 /// The client's flags, on one line.
 pub const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --server-name NAME --ca FILE \
 [--cipher aes-128-gcm|aes-256-gcm|chacha20-poly1305] [--put FILE | --put-size BYTES | --out FILE] \
-[--recv-buffer BYTES] [--send-buffer BYTES] [--mtu BYTES] [--no-offloads] \
+[--recv-buffer BYTES] [--send-buffer BYTES] [--window BYTES] [--mtu BYTES] [--no-offloads] \
 [--connections N | --handshakes N [--mode full|resumed|early-data]] [--idle-timeout SECONDS] [--ciphers NAME] \
 [--progress] [--json]";
 
 /// The server's flags, on one line.
 pub const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
 (--file FILE | --size BYTES) [--once] [--connections N] [--recv-buffer BYTES] [--send-buffer BYTES] \
-[--mtu BYTES] [--no-offloads] [--idle-timeout SECONDS] [--retry] [--ciphers NAME] [--until-stdin-closes]";
+[--window BYTES] [--mtu BYTES] [--no-offloads] [--idle-timeout SECONDS] [--retry] [--ciphers NAME] \
+[--until-stdin-closes]";
 
 /// What `--mtu` takes: from the least that QUIC requires (RFC 9000, 14) to a jumbo frame. quinn-proto fails with 16,000.
 const MTU: std::ops::RangeInclusive<u64> = 1_200..=9_000;
@@ -40,6 +44,8 @@ pub struct ClientOptions {
     pub recv_buffer: Option<usize>,
     /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
     pub send_buffer: Option<usize>,
+    /// Most bytes that are on the way unacknowledged, each way it sends (`--window`).
+    pub window: Option<u64>,
     /// Size of the UDP payload of every full packet, in bytes; fixed, so nothing is discovered (`--mtu`).
     pub mtu: Option<u16>,
     /// Send and receive one datagram a system call, as a component does (`--no-offloads`).
@@ -118,6 +124,8 @@ pub struct ServerOptions {
     pub recv_buffer: Option<usize>,
     /// Size of the socket's send buffer to ask for, in bytes (`--send-buffer`).
     pub send_buffer: Option<usize>,
+    /// Most bytes that are on the way unacknowledged, each way it sends (`--window`).
+    pub window: Option<u64>,
     /// Size of the UDP payload of every full packet, in bytes; fixed, so nothing is discovered (`--mtu`).
     pub mtu: Option<u16>,
     /// Send and receive one datagram a system call, as a component does (`--no-offloads`).
@@ -151,7 +159,7 @@ impl ClientOptions {
         let mut words = Words::new(arguments, CLIENT_USAGE);
         let (mut connect, mut server_name, mut ca, mut cipher, mut put, mut out) = Default::default();
         let (mut recv_buffer, mut send_buffer, mut ciphers, mut mtu) = Default::default();
-        let (mut put_size, mut handshakes, mut mode) = Default::default();
+        let (mut window, mut put_size, mut handshakes, mut mode) = Default::default();
         let (mut connections, mut idle_timeout) = (1, IDLE_TIMEOUT);
         let (mut progress, mut json, mut no_offloads) = (false, false, false);
         while let Some(flag) = words.flag()? {
@@ -165,6 +173,7 @@ impl ClientOptions {
                 "--out" => out = Some(words.value(flag)?),
                 "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
                 "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--window" => window = Some(words.window(flag)?),
                 "--mtu" => mtu = Some(words.mtu(flag)?),
                 "--connections" => connections = words.count(flag)?,
                 "--handshakes" => handshakes = Some(words.count(flag)?),
@@ -203,6 +212,7 @@ impl ClientOptions {
             direction,
             recv_buffer,
             send_buffer,
+            window,
             mtu,
             no_offloads,
             handshakes,
@@ -224,6 +234,7 @@ impl ServerOptions {
         let mut words = Words::new(arguments, SERVER_USAGE);
         let (mut listen, mut cert, mut key, mut file, mut pattern) = Default::default();
         let (mut connections, mut recv_buffer, mut send_buffer, mut mtu, mut ciphers) = Default::default();
+        let mut window = None;
         let (mut idle_timeout, mut retry) = (IDLE_TIMEOUT, false);
         let (mut no_offloads, mut until_stdin_closes) = (false, false);
         while let Some(flag) = words.flag()? {
@@ -237,6 +248,7 @@ impl ServerOptions {
                 "--connections" => connections = Some(words.count(flag)?),
                 "--recv-buffer" => recv_buffer = Some(words.buffer(flag)?),
                 "--send-buffer" => send_buffer = Some(words.buffer(flag)?),
+                "--window" => window = Some(words.window(flag)?),
                 "--mtu" => mtu = Some(words.mtu(flag)?),
                 "--no-offloads" => no_offloads = true,
                 "--idle-timeout" => idle_timeout = words.seconds(flag)?,
@@ -263,6 +275,7 @@ impl ServerOptions {
             connections,
             recv_buffer,
             send_buffer,
+            window,
             mtu,
             no_offloads,
             idle_timeout,
@@ -334,6 +347,11 @@ impl<'a> Words<'a> {
             Ok(size) if size > 0 && i32::try_from(size).is_ok() => Ok(size),
             _ => Err(self.wrong(&format!("{flag} {size}: a socket buffer has 1 to {} bytes", i32::MAX))),
         }
+    }
+
+    fn window(&mut self, flag: &str) -> Result<u64, Error> {
+        let size = self.size(flag)?;
+        if size >= MIN_WINDOW { Ok(size) } else { Err(self.wrong(&format!("{flag} {size}: at least 64K"))) }
     }
 
     fn mtu(&mut self, flag: &str) -> Result<u16, Error> {
@@ -434,6 +452,7 @@ mod tests {
             (format!("{rest} --out a --connections 2"), "one connection"),
             (format!("{rest} --put a --put-size 1"), "exclude each other"),
             (format!("{rest} --put-size x"), "--put-size x: not a size"),
+            (format!("{rest} --window 1K"), "--window 1024: at least 64K"),
             (format!("{rest} --mtu 1199"), "--mtu 1199: the payload of UDP has 1200 to 9000 bytes"),
             (format!("{rest} --mtu 9001"), "--mtu 9001"),
             (format!("{rest} --mode full"), "--mode goes with --handshakes"),

@@ -1,16 +1,19 @@
 //! Certificates, ciphers and the configurations of both sides.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::client::{
+    ClientSessionStore, Resumption, Tls12ClientSessionValue, Tls13ClientSessionValue, WebPkiServerVerifier,
+};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
 use rustls::{
-    CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+    CipherSuite, DigitallySignedStruct, DistinguishedName, NamedGroup, RootCertStore, SignatureScheme,
     SupportedCipherSuite,
 };
 use sandquic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -154,10 +157,67 @@ impl ServerCertVerifier for Verifications {
     }
 }
 
-/// What a client connects with.
+/// What a client keeps of earlier connections to one server, to be seen from outside: a connection that is to be resumed
+/// can wait until there is a ticket.
+#[derive(Debug, Default)]
+pub struct Tickets(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    tickets: VecDeque<Tls13ClientSessionValue>,
+    group: Option<NamedGroup>,
+}
+
+impl Tickets {
+    /// Tickets that are kept, the newest.
+    const MOST: usize = 8;
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kept().tickets.is_empty()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.kept().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.kept().group
+    }
+
+    // QUIC has TLS 1.3 alone.
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let tickets = &mut self.kept().tickets;
+        if tickets.len() == Self::MOST {
+            tickets.pop_front();
+        }
+        tickets.push_back(ticket);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.kept().tickets.pop_back()
+    }
+}
+
+/// What a client connects with, and what can be seen of it.
 pub(crate) struct Client {
     pub(crate) config: ClientConfig,
     pub(crate) verifications: Arc<Verifications>,
+    pub(crate) tickets: Arc<Tickets>,
 }
 
 /// The client's side of the handshake and the transport's settings.
@@ -185,6 +245,8 @@ pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvide
         .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tickets = Arc::new(Tickets::default());
+    tls.resumption = Resumption::store(tickets.clone());
     match options.handshakes.map(|handshakes| handshakes.mode) {
         Some(Mode::Full) => tls.resumption = Resumption::disabled(),
         Some(Mode::EarlyData) => tls.enable_early_data = true,
@@ -193,8 +255,8 @@ pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvide
     let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial)
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
     let mut config = ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(options.idle_timeout, options.mtu)?));
-    Ok(Client { config, verifications })
+    config.transport_config(Arc::new(transport(options.idle_timeout, options.window, options.mtu)?));
+    Ok(Client { config, verifications, tickets })
 }
 
 /// The server's side of the handshake and the transport's settings.
@@ -223,7 +285,7 @@ pub(crate) fn server_config(
     let crypto = QuicServerConfig::with_initial(Arc::new(tls), initial)
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-    config.transport_config(Arc::new(transport(options.idle_timeout, options.mtu)?));
+    config.transport_config(Arc::new(transport(options.idle_timeout, options.window, options.mtu)?));
     Ok(config)
 }
 
@@ -231,7 +293,11 @@ pub(crate) fn server_config(
 /// congestion window decides, and still a bound on what an application that does not read makes this side keep.
 const RECEIVE_WINDOW: u32 = 16 << 20;
 
-fn transport(idle_timeout: Duration, mtu: Option<u16>) -> Result<TransportConfig, Error> {
+fn transport(
+    idle_timeout: Duration,
+    send_window: Option<u64>,
+    mtu: Option<u16>,
+) -> Result<TransportConfig, Error> {
     let mut transport = TransportConfig::default();
     let idle = idle_timeout
         .try_into()
@@ -240,6 +306,9 @@ fn transport(idle_timeout: Duration, mtu: Option<u16>) -> Result<TransportConfig
     transport.max_idle_timeout(Some(idle)).keep_alive_interval(Some(idle_timeout / 3));
     let window = sandquic::VarInt::from_u32(RECEIVE_WINDOW);
     transport.stream_receive_window(window).receive_window(window);
+    if let Some(window) = send_window {
+        transport.send_window(window);
+    }
     if let Some(mtu) = mtu {
         transport.min_mtu(mtu).initial_mtu(mtu).mtu_discovery_config(None);
     }

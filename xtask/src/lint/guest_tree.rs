@@ -39,6 +39,12 @@ const LINKS_NOTHING: [(&str, &str); 1] =
 /// Files that are not Rust.
 const FOREIGN: [&str; 8] = ["c", "cc", "cpp", "cxx", "S", "s", "asm", "o"];
 
+/// The ciphers that protect nothing. What a user runs must not hold them, by whatever way.
+const UNPROTECTED: &str = "sandquic-unprotected";
+
+/// What users run that is built natively.
+const COMMAND: &str = "sandquic-cli";
+
 /// One outcome for each library and component that is built for wasm, and for the components' benchmark feature.
 pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Vec<(String, Result<(), String>)> {
     let packages = match workspace.packages() {
@@ -61,13 +67,37 @@ pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Vec<(String, 
                         .collect();
                     let bench = workspace.path("bench");
                     let product = features.is_empty() && !member.dir.starts_with(&bench);
-                    outcome(violations(&inside, workspace.root(), product.then_some(bench.as_path())))
+                    let mut found = violations(&inside, workspace.root(), product.then_some(bench.as_path()));
+                    if !member.name.starts_with(UNPROTECTED) {
+                        found.extend(without_protection(&member.name, &names));
+                    }
+                    outcome(found)
                 });
             let with = if features.is_empty() { String::new() } else { format!(" with {features}") };
             outcomes.push((format!("what {}{with} depends on", member.name), outcome));
         }
     }
+    let command = command_tree(workspace).map_err(|error| error.message().to_owned());
+    let command = command.and_then(|names| outcome(without_protection(COMMAND, &names)));
+    outcomes.push((format!("what {COMMAND} depends on"), command));
     outcomes
+}
+
+/// What [`tree`] says of the command, built natively with all its features.
+fn command_tree(workspace: &Workspace) -> Result<BTreeSet<(String, String)>> {
+    let cargo =
+        workspace.cargo().words("tree --quiet --all-features --edges normal,build --prefix none --package");
+    Ok(cargo.arg(COMMAND).read()?.lines().filter_map(name_and_version).collect())
+}
+
+/// Why a tree is not that of a product, if it holds the ciphers that protect nothing.
+fn without_protection(package: &str, tree: &BTreeSet<(String, String)>) -> Vec<String> {
+    let found = tree.iter().filter(|(name, _)| name == UNPROTECTED);
+    found
+        .map(|(name, _)| {
+            format!("{name}: protects nothing; `cargo tree -p {package} --all-features -i {name}` shows who wants it")
+        })
+        .collect()
 }
 
 /// Name and version of each package that is compiled into `package`, or runs while it is built.
@@ -157,6 +187,16 @@ mod tests {
         assert_eq!(name_and_version("ring v0.17.14 (proc-macro) (*)"), expected);
         assert_eq!(name_and_version(""), None);
         assert_eq!(name_and_version("[build-dependencies]"), None);
+    }
+
+    #[test]
+    fn the_ciphers_that_protect_nothing_are_found_in_a_tree() {
+        let tree = |names: &[&str]| {
+            names.iter().map(|name| ((*name).to_owned(), "0.1.0".to_owned())).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(without_protection("p", &tree(&["sandquic", "sandquic-baselines"])), Vec::<String>::new());
+        let found = without_protection("p", &tree(&["sandquic", "sandquic-unprotected"]));
+        assert!(found.len() == 1 && found[0].contains("protects nothing"), "{found:?}");
     }
 
     #[test]

@@ -19,13 +19,13 @@ const EXCEPTED: [(&str, &str, &str); 1] = [(
     "it measures what cryptography by the host would gain",
 )];
 
-/// Checks every file that `build` puts under `target/guests`.
+/// Checks every guest that `build` makes.
 pub(crate) fn check(workspace: &Workspace) -> Tally {
     let mut tally = Tally::default();
-    for name in BUILDS.iter().flat_map(|build| build.outputs).map(|output| output.name) {
-        let file = workspace.target("guests").join(name);
+    for output in BUILDS.iter().flat_map(|build| build.outputs) {
+        let (name, file) = (output.name, output.path(workspace));
         let outcome = match fs::read(&file) {
-            Err(error) => Err(format!("target/guests/{name}: {error}; run `cargo xtask build`")),
+            Err(error) => Err(format!("{}: {error}; run `cargo xtask build`", file.display())),
             Ok(bytes) => foreign(&bytes).and_then(|found| outcome(refused(name, &found))),
         };
         let beside = EXCEPTED.iter().find(|(file, ..)| *file == name);

@@ -16,7 +16,7 @@ use super::vector::{V, transpose};
 pub(super) type Block = [u8; 16];
 
 /// AES with `KEYS` round keys: 11 for AES-128, 15 for AES-256.
-pub(super) struct Aes<const KEYS: usize>(Zeroizing<[[[u32; 4]; 8]; KEYS]>);
+pub struct Aes<const KEYS: usize>(Zeroizing<[[[u32; 4]; 8]; KEYS]>);
 
 impl<const KEYS: usize> Aes<KEYS> {
     /// Expands a key of 4 (`KEYS` - 7) bytes (FIPS 197, section 5.2).

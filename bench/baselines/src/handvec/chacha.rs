@@ -8,7 +8,7 @@ use super::vector::{V, transpose};
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
 /// A key of ChaCha20.
-pub(super) struct ChaCha20(Zeroizing<[u32; 8]>);
+pub struct ChaCha20(Zeroizing<[u32; 8]>);
 
 macro_rules! quarter_round {
     ($a:expr, $b:expr, $c:expr, $d:expr) => {

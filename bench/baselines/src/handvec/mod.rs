@@ -21,15 +21,11 @@ mod chacha;
 mod sbox;
 mod vector;
 
-use ghash::GHash;
-use ghash::universal_hash::UniversalHash;
-use poly1305::Poly1305;
-use poly1305::universal_hash::KeyInit;
-use sandquic_rustls::ciphers::{Aead, AeadError, Ciphers, NONCE_LEN, TAG_LEN};
-use subtle::ConstantTimeEq;
+use sandquic_rustls::ciphers::{Ciphers, NONCE_LEN};
 use zeroize::Zeroizing;
 
 use crate::RustCrypto;
+use crate::compose::{self, ChaChaPoly, Gcm, rustcrypto};
 
 /// The paper's kernels.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +34,9 @@ pub struct HandVec;
 impl Ciphers for HandVec {
     const NAME: &'static str = "handvec";
 
-    type Aes128Gcm = Gcm<11>;
-    type Aes256Gcm = Gcm<15>;
-    type ChaCha20Poly1305 = ChaChaPoly;
+    type Aes128Gcm = Gcm<aes::Aes<11>, rustcrypto::Ghash>;
+    type Aes256Gcm = Gcm<aes::Aes<15>, rustcrypto::Ghash>;
+    type ChaCha20Poly1305 = ChaChaPoly<chacha::ChaCha20, rustcrypto::Poly1305Tag>;
     type Aes128Mask = <RustCrypto as Ciphers>::Aes128Mask;
     type Aes256Mask = <RustCrypto as Ciphers>::Aes256Mask;
     type ChaCha20Mask = <RustCrypto as Ciphers>::ChaCha20Mask;
@@ -65,137 +61,37 @@ impl HandVec {
     }
 }
 
-/// The longest message of AES-GCM in bytes (SP 800-38D, section 5.2.1.1).
-const GCM_MAX: u64 = (1 << 36) - 32;
-/// The longest message of ChaCha20-Poly1305 in bytes: the blocks that the 32-bit counter has after the first.
-const CHACHA_MAX: u64 = 64 * (u32::MAX as u64);
-
-/// AES-GCM with `KEYS` round keys.
-pub struct Gcm<const KEYS: usize> {
-    aes: aes::Aes<KEYS>,
-    ghash: GHash,
-}
-
-impl<const KEYS: usize> Gcm<KEYS> {
-    fn expand(key: &[u8]) -> Self {
-        let aes = aes::Aes::new(key);
-        let h = Zeroizing::new(aes.encrypt_one(&[0; 16]));
-        let ghash = GHash::new((&*h).into());
-        Self { aes, ghash }
-    }
-
-    fn tag(&self, nonce: &[u8; NONCE_LEN], aad: &[u8], data: &[u8]) -> [u8; TAG_LEN] {
-        let mut first = [0; 16];
-        first[..NONCE_LEN].copy_from_slice(nonce);
-        first[15] = 1;
-        let mask = self.aes.encrypt_one(&first);
-
-        let mut ghash = self.ghash.clone();
-        ghash.update_padded(aad);
-        ghash.update_padded(data);
-        let lengths = ((8 * aad.len() as u128) << 64) | (8 * data.len() as u128);
-        ghash.update(&[lengths.to_be_bytes().into()]);
-        let hash: [u8; 16] = ghash.finalize().into();
-        core::array::from_fn(|i| hash[i] ^ mask[i])
-    }
-
-    fn seal(&self, nonce: &[u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG_LEN], AeadError> {
-        if data.len() as u64 > GCM_MAX {
-            return Err(AeadError);
-        }
-        self.aes.apply_ctr(nonce, 2, data);
-        Ok(self.tag(nonce, aad, data))
-    }
-
-    fn open(
-        &self,
-        nonce: &[u8; NONCE_LEN],
-        aad: &[u8],
-        data: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), AeadError> {
-        if data.len() as u64 > GCM_MAX || !bool::from(self.tag(nonce, aad, data).ct_eq(tag)) {
-            return Err(AeadError);
-        }
-        self.aes.apply_ctr(nonce, 2, data);
-        Ok(())
-    }
-}
-
-macro_rules! gcm {
+macro_rules! ctr {
     ($keys:literal, $key:literal) => {
-        impl Aead<$key> for Gcm<$keys> {
+        impl compose::Ctr<$key> for aes::Aes<$keys> {
             fn new(key: &[u8; $key]) -> Self {
-                Self::expand(key)
+                Self::new(key)
             }
 
-            #[inline]
-            fn seal(
-                &self,
-                nonce: &[u8; NONCE_LEN],
-                aad: &[u8],
-                data: &mut [u8],
-            ) -> Result<[u8; TAG_LEN], AeadError> {
-                self.seal(nonce, aad, data)
+            fn encrypt_block(&self, block: &[u8; 16]) -> [u8; 16] {
+                self.encrypt_one(block)
             }
 
-            #[inline]
-            fn open(
-                &self,
-                nonce: &[u8; NONCE_LEN],
-                aad: &[u8],
-                data: &mut [u8],
-                tag: &[u8; TAG_LEN],
-            ) -> Result<(), AeadError> {
-                self.open(nonce, aad, data, tag)
+            fn apply(&self, nonce: &[u8; 12], counter: u32, data: &mut [u8]) {
+                self.apply_ctr(nonce, counter, data);
             }
         }
     };
 }
 
-gcm!(11, 16);
-gcm!(15, 32);
+ctr!(11, 16);
+ctr!(15, 32);
 
-/// ChaCha20-Poly1305.
-pub struct ChaChaPoly(chacha::ChaCha20);
-
-impl ChaChaPoly {
-    fn tag(&self, nonce: &[u8; NONCE_LEN], aad: &[u8], data: &[u8]) -> [u8; TAG_LEN] {
-        let block = Zeroizing::new(self.0.block(nonce, 0));
-        let (key, _) = block.split_first_chunk::<32>().expect("a block is longer than a key");
-        let mut poly1305 = Poly1305::new(key.into());
-        poly1305.update_padded(aad);
-        poly1305.update_padded(data);
-        let lengths = ((data.len() as u128) << 64) | aad.len() as u128;
-        poly1305.update(&[lengths.to_le_bytes().into()]);
-        poly1305.finalize().into()
-    }
-}
-
-impl Aead<32> for ChaChaPoly {
+impl compose::ChaCha for chacha::ChaCha20 {
     fn new(key: &[u8; 32]) -> Self {
-        Self(chacha::ChaCha20::new(key))
+        Self::new(key)
     }
 
-    fn seal(&self, nonce: &[u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG_LEN], AeadError> {
-        if data.len() as u64 > CHACHA_MAX {
-            return Err(AeadError);
-        }
-        self.0.apply(nonce, 1, data);
-        Ok(self.tag(nonce, aad, data))
+    fn first_block(&self, nonce: &[u8; 12]) -> Zeroizing<[u8; 64]> {
+        Zeroizing::new(self.block(nonce, 0))
     }
 
-    fn open(
-        &self,
-        nonce: &[u8; NONCE_LEN],
-        aad: &[u8],
-        data: &mut [u8],
-        tag: &[u8; TAG_LEN],
-    ) -> Result<(), AeadError> {
-        if data.len() as u64 > CHACHA_MAX || !bool::from(self.tag(nonce, aad, data).ct_eq(tag)) {
-            return Err(AeadError);
-        }
-        self.0.apply(nonce, 1, data);
-        Ok(())
+    fn apply(&self, nonce: &[u8; 12], data: &mut [u8]) {
+        self.apply(nonce, 1, data);
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Error> {
         (Some(path), _) => Some(Content::file(path)?),
         (None, size) => size.map(Content::Pattern),
     };
-    let (client, verifications) = config::client(&args)?;
+    let (client, verifications, tickets) = config::client(&args)?;
     let local: SocketAddr = match args.connect {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -40,7 +40,8 @@ pub(super) async fn run(args: ClientArgs) -> Result<(), Error> {
     let buffers = granted(&socket).map_err(unusable)?;
     let endpoint = endpoint::new(None, socket, args.mtu).map_err(unusable)?;
     if let Some(count) = args.handshakes {
-        let report = handshakes::run(&endpoint, client, &args, count, &verifications, buffers).await?;
+        let seen = (&*verifications, &*tickets);
+        let report = handshakes::run(&endpoint, client, &args, count, seen, buffers).await?;
         print_json(&report)?;
         endpoint.wait_idle().await;
         return Ok(());

@@ -13,7 +13,7 @@ use rustls::crypto::{CryptoProvider, ring::cipher_suite};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use sandquic_transfer::Verifications;
+use sandquic_transfer::{Tickets, Verifications};
 
 use super::{ALPN, ClientArgs, Mode, ServerArgs};
 use crate::Error;
@@ -69,8 +69,8 @@ fn tls(error: impl std::fmt::Display) -> Error {
     Error::failed(format!("cannot configure TLS: {error}"))
 }
 
-/// A client's configuration, and the count of the certificates that it verified.
-pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verifications>), Error> {
+/// A client's configuration, the count of the certificates that it verified, and its tickets.
+pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verifications>, Arc<Tickets>), Error> {
     let ca = args.ca.as_path();
     let mut roots = RootCertStore::empty();
     for certificate in certificates(ca)? {
@@ -87,6 +87,8 @@ pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verificatio
         .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
+    let tickets = Arc::new(Tickets::default());
+    config.resumption = Resumption::store(tickets.clone());
     if args.handshakes.is_some() {
         match args.mode {
             Mode::Full => config.resumption = Resumption::disabled(),
@@ -97,7 +99,7 @@ pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verificatio
     let crypto = QuicClientConfig::with_initial(Arc::new(config), initial_suite()?).map_err(tls)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.transport_config(transport(args.window, args.idle_timeout, args.mtu));
-    Ok((config, verifications))
+    Ok((config, verifications, tickets))
 }
 
 pub(super) fn server(args: &ServerArgs, idle_seconds: u32) -> Result<ServerConfig, Error> {

@@ -3,13 +3,16 @@
 use std::time::{Duration, Instant};
 
 use quinn::{ClientConfig, Connection, Endpoint, VarInt};
-use sandquic_transfer::{Verifications, median};
+use sandquic_transfer::{Tickets, Verifications, median};
 
 use super::client::{Moved, broken, get};
 use super::report::HandshakesReport;
 use super::{ClientArgs, Mode};
 use crate::Error;
 use crate::system::Buffers;
+
+/// How long a server may take with its tickets before the next connection does without.
+const TICKET_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the connections. Where sessions are to be taken up, one more comes first and is not counted; and a connection is
 /// closed only when the next one is done, since the server's tickets may come after its content.
@@ -18,7 +21,7 @@ pub(super) async fn run(
     client: ClientConfig,
     args: &ClientArgs,
     count: u32,
-    verifications: &Verifications,
+    (verifications, tickets): (&Verifications, &Tickets),
     buffers: Buffers,
 ) -> Result<HandshakesReport, Error> {
     let mut kept = None;
@@ -29,6 +32,11 @@ pub(super) async fn run(
     let (mut resumed, mut early_data_accepted) = (0, 0);
     let started = Instant::now();
     for _ in 0..count {
+        // A server need not give a ticket, so this does not wait for ever.
+        let deadline = Instant::now() + TICKET_PATIENCE;
+        while args.mode != Mode::Full && tickets.is_empty() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let short = connect(endpoint, &client, args, verifications).await?;
         handshakes.push(short.handshake);
         first_bytes.push(short.first_byte);

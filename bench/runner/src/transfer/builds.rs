@@ -1,4 +1,4 @@
-//! The builds and ciphers that are compared, and how each build's receiver is started.
+//! The builds and ciphers that are compared, and how the ends of each build are started.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,83 +9,130 @@ use serde::Serialize;
 use crate::choice::display_by_value;
 use crate::{Context, Error};
 
-/// A build of the receiver: kernels, target features and surroundings.
+/// A build of the end that is measured: kernels, target features and surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Build {
     /// RustCrypto's old crates (what the paper's provider resolved to), no simd128.
-    #[value(name = "wasm-base")]
-    #[serde(rename = "wasm-base")]
     WasmBase,
     /// RustCrypto's current crates (64-bit AES and GHASH words), no simd128.
-    #[value(name = "wasm-base64")]
-    #[serde(rename = "wasm-base64")]
     WasmBase64,
     /// As wasm-base, with simd128: what the compiler vectorizes by itself.
-    #[value(name = "wasm-autovec")]
-    #[serde(rename = "wasm-autovec")]
     WasmAutovec,
     /// As wasm-base64, with simd128.
-    #[value(name = "wasm-autovec64")]
-    #[serde(rename = "wasm-autovec64")]
     WasmAutovec64,
     /// The paper's two kernels with scalar MACs, made again, with simd128.
-    #[value(name = "wasm-handvec")]
-    #[serde(rename = "wasm-handvec")]
     WasmHandvec,
     /// The product in the sandbox, with simd128 alone.
-    #[value(name = "wasm-sandquic")]
-    #[serde(rename = "wasm-sandquic")]
     WasmSandquic,
     /// The product in the sandbox, with relaxed-simd and wide-arithmetic too.
-    #[value(name = "wasm-sandquic-wide")]
-    #[serde(rename = "wasm-sandquic-wide")]
     WasmSandquicWide,
     /// The code of wasm-handvec outside the sandbox, with 128-bit vectors; one datagram a system call.
-    #[value(name = "native-handvec")]
-    #[serde(rename = "native-handvec")]
     NativeHandvec,
     /// The product outside the sandbox with 128-bit vectors alone; one datagram a system call.
-    #[value(name = "native-port")]
-    #[serde(rename = "native-port")]
     NativePort,
     /// The product outside the sandbox, with the processor's instructions and the kernel's offloads (GSO, GRO).
-    #[value(name = "native-opt")]
-    #[serde(rename = "native-opt")]
     NativeOpt,
     /// Stock quinn on tokio and ring, outside the sandbox.
-    #[value(name = "native-quinn")]
-    #[serde(rename = "native-quinn")]
     NativeQuinn,
+    /// wasm-sandquic with RustCrypto's ChaCha20 and our Poly1305, in two passes.
+    WasmNoChacha20,
+    /// wasm-sandquic with our ChaCha20 and RustCrypto's Poly1305, in two passes.
+    WasmNoPoly1305,
+    /// wasm-sandquic with RustCrypto's AES and our GHASH, in two passes.
+    WasmNoAes,
+    /// wasm-sandquic with our AES and RustCrypto's GHASH, in two passes.
+    WasmNoGhash,
+    /// wasm-sandquic with our ciphers and our MACs in two passes.
+    WasmNoOnePass,
+    /// wasm-sandquic with RustCrypto's header masks.
+    WasmNoMask,
+    /// native-opt with 128-bit vectors (x86 only).
+    NativeNoAvx2,
+    /// native-opt without the processor's instructions for AES.
+    NativeNoAes,
+    /// native-opt without the processor's carry-less multiplication.
+    NativeNoClmul,
+    /// native-opt with one datagram a system call.
+    NativeNoOffloads,
+    /// The sandbox without protection of packets; the other end is as well.
+    WasmUnprotected,
+    /// native-opt without protection of packets; the other end is as well.
+    NativeUnprotected,
 }
 
+/// What an end of a build is made of, before the flags that all share.
+enum Recipe {
+    /// A component of the command, or one in a file beside it.
+    Component(&'static str, &'static [&'static str]),
+    /// The command itself.
+    Command(&'static [&'static str]),
+    /// Another program beside it.
+    Program(&'static str, &'static [&'static str]),
+}
+
+use Recipe::{Command as Same, Component, Program};
+
+/// What the ceiling's programs must be told, lest anybody gets them by accident.
+const UNPROTECTED: [&str; 2] = ["--ciphers", "unprotected"];
+
 impl Build {
-    /// Whether the receiver runs in the sandbox.
-    pub fn is_sandboxed(self) -> bool {
-        self.component().is_some()
+    /// The builds that are compared if none is named: the ladder from the paper's baseline to stock quinn.
+    pub fn headline() -> &'static [Self] {
+        let all = Self::value_variants();
+        let last = all.iter().position(|build| *build == Self::NativeQuinn).map_or(0, |at| at + 1);
+        &all[..last]
     }
 
-    /// The embedded component and the arguments that choose its ciphers.
-    fn component(self) -> Option<(&'static str, &'static [&'static str])> {
+    /// Whether it runs in the sandbox.
+    pub fn is_sandboxed(self) -> bool {
+        matches!(self.client(), Component(..))
+    }
+
+    /// Whether its packets are not protected, so that only its [`sender`](Self::sender) understands it.
+    pub fn is_unprotected(self) -> bool {
+        matches!(self, Self::WasmUnprotected | Self::NativeUnprotected)
+    }
+
+    /// How its client is started.
+    fn client(self) -> Recipe {
         match self {
-            Self::WasmBase => Some(("@bench-client", &["--ciphers", "rustcrypto-old"])),
-            Self::WasmBase64 => Some(("@bench-client", &["--ciphers", "rustcrypto"])),
-            Self::WasmAutovec => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto-old"])),
-            Self::WasmAutovec64 => Some(("@bench-client-simd128", &["--ciphers", "rustcrypto"])),
-            Self::WasmHandvec => Some(("@bench-client-simd128", &["--ciphers", "handvec"])),
-            Self::WasmSandquic => Some(("@transfer-client", &[])),
-            Self::WasmSandquicWide => Some(("@transfer-client-wide", &[])),
-            Self::NativeHandvec | Self::NativePort | Self::NativeOpt | Self::NativeQuinn => None,
+            Self::WasmBase => Component("@bench-client", &["--ciphers", "rustcrypto-old"]),
+            Self::WasmBase64 => Component("@bench-client", &["--ciphers", "rustcrypto"]),
+            Self::WasmAutovec => Component("@bench-client-simd128", &["--ciphers", "rustcrypto-old"]),
+            Self::WasmAutovec64 => Component("@bench-client-simd128", &["--ciphers", "rustcrypto"]),
+            Self::WasmHandvec => Component("@bench-client-simd128", &["--ciphers", "handvec"]),
+            Self::WasmSandquic => Component("@transfer-client", &[]),
+            Self::WasmSandquicWide => Component("@transfer-client-wide", &[]),
+            Self::NativeHandvec => {
+                Program("sandquic-peer-128", &["client", "--no-offloads", "--ciphers", "handvec"])
+            }
+            Self::NativePort => Program("sandquic-peer-128", &["client", "--no-offloads"]),
+            Self::NativeOpt => Same(&["bench-peer", "sandquic-client"]),
+            Self::NativeQuinn => Same(&["bench-peer", "client"]),
+            Self::WasmNoChacha20 => Component("@bench-client-simd128", &["--ciphers", "no-chacha20"]),
+            Self::WasmNoPoly1305 => Component("@bench-client-simd128", &["--ciphers", "no-poly1305"]),
+            Self::WasmNoAes => Component("@bench-client-simd128", &["--ciphers", "no-aes"]),
+            Self::WasmNoGhash => Component("@bench-client-simd128", &["--ciphers", "no-ghash"]),
+            Self::WasmNoOnePass => Component("@bench-client-simd128", &["--ciphers", "no-one-pass"]),
+            Self::WasmNoMask => Component("@bench-client-simd128", &["--ciphers", "no-mask"]),
+            Self::NativeNoAvx2 => Program("sandquic-peer-no-avx2", &["client"]),
+            Self::NativeNoAes => Program("sandquic-peer-no-aes", &["client"]),
+            Self::NativeNoClmul => Program("sandquic-peer-no-clmul", &["client"]),
+            Self::NativeNoOffloads => Same(&["bench-peer", "sandquic-client", "--no-offloads"]),
+            Self::WasmUnprotected => Component("sandquic-unprotected.wasm", &UNPROTECTED),
+            Self::NativeUnprotected => {
+                Program("sandquic-unprotected", &["client", UNPROTECTED[0], UNPROTECTED[1]])
+            }
         }
     }
 
-    /// The program of a receiver outside the sandbox.
-    fn native_program(self, context: &Context) -> PathBuf {
-        match self {
-            Self::NativeHandvec | Self::NativePort => {
-                context.peer.with_file_name(format!("sandquic-peer-128{}", std::env::consts::EXE_SUFFIX))
-            }
-            _ => context.peer.clone(),
+    /// How the server that it is measured against is started: stock quinn's, except where that would not understand it.
+    fn server(self) -> Recipe {
+        if self.is_unprotected() {
+            Program("sandquic-unprotected", &["server", UNPROTECTED[0], UNPROTECTED[1]])
+        } else {
+            Same(&["bench-peer", "server"])
         }
     }
 
@@ -94,41 +141,58 @@ impl Build {
     /// # Errors
     /// [`Error::Failed`] with what is missing and how to get it.
     pub(crate) fn check(self, context: &Context) -> Result<(), Error> {
-        let program = self.native_program(context);
-        if self.is_sandboxed() || program == context.peer || program.is_file() {
-            return Ok(());
+        for file in [self.client(), self.server()].iter().filter_map(|recipe| recipe.file(context)) {
+            if !file.is_file() {
+                return Err(Error::failed(format!(
+                    "build {self} needs {}, which `cargo xtask build` makes; choose others with --build",
+                    file.display()
+                )));
+            }
         }
-        Err(Error::failed(format!(
-            "build {self} needs {}, which `cargo xtask build` makes; choose others with --build",
-            program.display()
-        )))
+        Ok(())
     }
 
-    /// The command that receives, up to the flags that all clients share, and the path under which it finds the
-    /// files of `directory`. `host` are further options of `sandquic run`, for a sandboxed one.
+    /// The command that receives (or sends, or only connects), up to the flags that all clients share, and the path under
+    /// which it finds the files of `directory`. `host` are further options of `sandquic run`, for a sandboxed one.
     pub(crate) fn receiver(self, context: &Context, directory: &Path, host: &[&str]) -> (Command, String) {
-        match self.component() {
-            Some((component, ciphers)) => {
+        self.client().command(context, directory, host)
+    }
+
+    /// The command of the server at the other end, up to the flags that all servers share: `--listen`, `--cert`, `--key`,
+    /// `--file` or `--size`, `--once` or `--connections`, the buffers, `--window`, `--mtu` and `--until-stdin-closes`.
+    pub(crate) fn sender(self, context: &Context) -> Command {
+        self.server().command(context, Path::new(""), &[]).0
+    }
+}
+
+impl Recipe {
+    /// The file that it needs beside the command.
+    fn file(&self, context: &Context) -> Option<PathBuf> {
+        match self {
+            Component(name, _) if name.starts_with('@') => None,
+            Component(name, _) => Some(context.sandquic.with_file_name(name)),
+            Same(_) => None,
+            Program(name, _) => {
+                Some(context.peer.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+            }
+        }
+    }
+
+    /// The command, and the path under which it finds the files of `directory`.
+    fn command(&self, context: &Context, directory: &Path, host: &[&str]) -> (Command, String) {
+        let program = self.file(context);
+        match self {
+            Component(name, arguments) => {
                 let mut command = Command::new(&context.sandquic);
                 let mut mapping = directory.as_os_str().to_owned();
                 mapping.push("::/bench");
-                command
-                    .args(["run", "--inherit-network"])
-                    .args(host)
-                    .arg("--dir-ro")
-                    .arg(mapping)
-                    .arg(component);
-                command.args(ciphers);
+                command.args(["run", "--inherit-network"]).args(host).arg("--dir-ro").arg(mapping);
+                command.arg(program.unwrap_or_else(|| name.into())).args(*arguments);
                 (command, "/bench".into())
             }
-            None => {
-                let mut command = Command::new(self.native_program(context));
-                command.args(match self {
-                    Self::NativeHandvec => &["--no-offloads", "--ciphers", "handvec"][..],
-                    Self::NativePort => &["--no-offloads"],
-                    Self::NativeOpt => &["bench-peer", "sandquic-client"],
-                    _ => &["bench-peer", "client"],
-                });
+            Same(arguments) | Program(_, arguments) => {
+                let mut command = Command::new(program.unwrap_or_else(|| context.peer.clone()));
+                command.args(*arguments);
                 (command, directory.to_string_lossy().into_owned())
             }
         }
@@ -171,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn the_headline_is_the_ladder() {
+        let headline = Build::headline();
+        assert_eq!(headline.len(), 11);
+        assert_eq!((headline[0], headline[10]), (Build::WasmBase, Build::NativeQuinn));
+        assert!(!headline.iter().any(|build| build.is_unprotected()));
+    }
+
+    #[test]
     fn a_sandboxed_receiver_sees_only_its_files() {
         let context = Context { sandquic: "s".into(), peer: "p".into(), engine: String::new() };
         let (command, directory) = Build::WasmAutovec.receiver(&context, Path::new("/d"), &[]);
@@ -188,13 +260,24 @@ mod tests {
             ]
         );
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("s"), "/bench"));
-        let context = Context { peer: "/b/p".into(), ..context };
-        for build in [Build::NativeHandvec, Build::NativePort] {
+        let context = Context { peer: "/b/p".into(), sandquic: "/b/s".into(), ..context };
+        for (build, file) in [
+            (Build::NativeHandvec, "sandquic-peer-128"),
+            (Build::NativePort, "sandquic-peer-128"),
+            (Build::NativeNoAvx2, "sandquic-peer-no-avx2"),
+            (Build::NativeUnprotected, "sandquic-unprotected"),
+        ] {
             let (command, _) = build.receiver(&context, Path::new("/d"), &[]);
-            let name = Path::new(command.get_program()).file_stem();
-            assert_eq!(name.unwrap(), "sandquic-peer-128");
+            assert_eq!(Path::new(command.get_program()).file_stem().unwrap(), file);
             assert!(build.check(&context).unwrap_err().to_string().contains("cargo xtask build"));
         }
+        let (command, _) = Build::WasmUnprotected.receiver(&context, Path::new("/d"), &[]);
+        assert!(command.get_args().any(|arg| arg == "/b/sandquic-unprotected.wasm"));
+        let server = Build::WasmUnprotected.sender(&context);
+        let args: Vec<_> = server.get_args().collect();
+        assert_eq!(args, ["server", "--ciphers", "unprotected"]);
+        assert_eq!(Build::WasmSandquic.sender(&context).get_program(), "/b/p");
+        assert!(Build::WasmSandquic.check(&context).is_ok());
         let context = Context { peer: "p".into(), ..context };
         let (command, directory) = Build::NativeQuinn.receiver(&context, Path::new("/d"), &[]);
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("p"), "/d"));

@@ -45,7 +45,7 @@ pub struct Args {
     /// Counted runs of each build with each cipher.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: u32,
-    /// Builds of the receiver, separated by commas; all of them without it.
+    /// Builds of the receiver, separated by commas; without it the eleven of the ladder, wasm-base to native-quinn.
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     pub build: Vec<Build>,
     /// Ciphers, separated by commas; all of them without it.
@@ -103,7 +103,7 @@ pub fn run(args: Args, context: &Context) -> Result<(), Error> {
     }
     let output = Output::open(args.json.as_deref())?;
 
-    let builds = chosen(&args.build);
+    let builds = if args.build.is_empty() { Build::headline().to_vec() } else { chosen(&args.build) };
     builds.iter().try_for_each(|build| build.check(context))?;
     let ciphers = chosen(&args.cipher);
     let cpus = if args.no_pin { None } else { split_cpus() };

@@ -267,8 +267,8 @@ impl Session<'_> {
     }
 
     fn start_server(&self, job: &Job<'_>, deadline: Instant) -> Result<(Process, String), Error> {
-        let mut command = Command::new(&self.context.peer);
-        command.args(["bench-peer", "server", "--listen", "127.0.0.1:0", "--until-stdin-closes"]);
+        let mut command = job.build.sender(self.context);
+        command.args(["--listen", "127.0.0.1:0", "--until-stdin-closes"]);
         match job.workload {
             Workload::Receive | Workload::Send => command.arg("--once"),
             Workload::Connect { connections, mode } => {

@@ -14,6 +14,9 @@
 
 mod crypt;
 mod siv;
+#[cfg(feature = "bench-variants")]
+#[doc(hidden)]
+pub mod variants;
 
 use core::fmt;
 
