@@ -7,6 +7,8 @@
 //! out = s' + 2 (s + s') + (s + s')''      s' one row on, s'' two rows
 //! ```
 
+use core::hint::black_box;
+
 use super::{
     circuit::{inv_sub_bytes, sub_bytes},
     layout,
@@ -26,6 +28,13 @@ impl<V: Vector> Masks<V> {
     #[inline(always)]
     pub(crate) fn load() -> Self {
         Self { next_row: super::NEXT_ROW.each_ref().map(V::opaque) }
+    }
+
+    /// Rounds 4 and 5 are like 2 and 3 but for the indices, so one copy of the code does for both.
+    #[inline(always)]
+    fn turn(&mut self) {
+        let [a, b, c, d] = self.next_row;
+        self.next_row = [c, d, a, b];
     }
 }
 
@@ -134,33 +143,147 @@ fn round<V: Vector, const K: usize>(q: [V; 8], key: &PlaneKey, masks: &Masks<V>)
     add_key(mix_columns::<V, K>(sub_bytes(q), masks), key)
 }
 
+/// Other work, done in steps of two rounds.
+pub(crate) trait Beside {
+    /// What is alive during a step.
+    type Step;
+    /// How many steps there are.
+    fn steps(&self) -> usize;
+    /// Begins a step.
+    fn start(&mut self) -> Self::Step;
+    /// Does a part of a step, the first (N = 0) or the second (1).
+    fn part<const N: usize>(&mut self, step: &mut Self::Step);
+    /// Work beside the last round.
+    fn last(&mut self);
+}
+
+/// No other work.
+pub(crate) struct Nothing;
+
+impl Beside for Nothing {
+    type Step = ();
+    #[inline(always)]
+    fn steps(&self) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn start(&mut self) {}
+    #[inline(always)]
+    fn part<const N: usize>(&mut self, (): &mut ()) {}
+    #[inline(always)]
+    fn last(&mut self) {}
+}
+
+/// A round whose result is in memory too. Cranelift computes what has no effect when something that has one needs it:
+/// the stores keep the loads of the key and of tables where they are used, instead of in registers that are spilled.
+#[inline(always)]
+fn round_stored<V: Vector, const K: usize>(
+    q: [V; 8],
+    key: &PlaneKey,
+    masks: &Masks<V>,
+    planes: &mut Planes,
+) -> [V; 8] {
+    let mixed = mix_columns::<V, K>(sub_bytes(q), masks);
+    core::array::from_fn(|i| {
+        let q = mixed[i].xor(V::broadcast(&key[i]));
+        q.store(&mut planes[i]);
+        q
+    })
+}
+
+/// Planes in memory.
+type Planes = [[u8; 16]; 8];
+
+#[inline(always)]
+fn load<V: Vector>(planes: &Planes) -> [V; 8] {
+    core::array::from_fn(|i| V::broadcast(&planes[i]))
+}
+
+/// Pairs of rounds, each with a step of other work. A function of its own on Wasm, where one with all the loops of a
+/// mode is too much for the engines' allocation of registers; elsewhere it would be compiled without the instructions
+/// that its caller has.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn rounds_beside<V: Vector, B: Beside>(
+    planes: &mut Planes,
+    keys: &[[PlaneKey; 2]],
+    masks: &Masks<V>,
+    beside: &mut B,
+) {
+    let mut masks = *masks;
+    for [first, second] in keys {
+        // The planes are in memory meanwhile, where they leave the other work the registers.
+        let planes = black_box(&mut *planes);
+        round_stored::<V, 2>(load(planes), first, &masks, planes);
+        let planes = black_box(planes);
+        let mut step = beside.start();
+        beside.part::<0>(&mut step);
+        round_stored::<V, 3>(load(planes), second, &masks, planes);
+        black_box(planes);
+        beside.part::<1>(&mut step);
+        masks.turn();
+    }
+}
+
+/// Pairs of rounds alone, `turn` pairs after the first.
+#[inline(always)]
+fn rounds<V: Vector>(planes: &mut Planes, keys: &[[PlaneKey; 2]], masks: &Masks<V>, turn: usize) {
+    let mut q = load::<V>(planes);
+    let mut masks = *masks;
+    if !turn.is_multiple_of(2) {
+        masks.turn();
+    }
+    let mut stored = [[[0; 16]; 8]; 2];
+    for (i, [first, second]) in keys.iter().enumerate() {
+        if V::FAST_SWIZZLE {
+            let stored = black_box(&mut stored);
+            q = round_stored::<V, 2>(q, first, &masks, &mut stored[0]);
+            q = round_stored::<V, 3>(q, second, &masks, &mut stored[1]);
+            masks.turn();
+        } else if (turn + i).is_multiple_of(2) {
+            q = round::<V, 2>(q, first, &masks);
+            q = round::<V, 3>(q, second, &masks);
+        } else {
+            q = round::<V, 0>(q, first, &masks);
+            q = round::<V, 1>(q, second, &masks);
+        }
+    }
+    for (plane, q) in planes.iter_mut().zip(q) {
+        q.store(plane);
+    }
+}
+
 /// Encrypts planes; the result is in the layout of the last round.
 #[inline(always)]
 pub(crate) fn encrypt<V: Vector>(q: [V; 8], keys: &[PlaneKey], masks: &Masks<V>) -> [V; 8] {
     let q = round::<V, 1>(add_key(q, &keys[0]), &keys[1], masks);
-    encrypt_from_second(q, keys, masks)
+    encrypt_beside(q, keys, masks, &mut Nothing)
 }
 
-/// The rest of [`encrypt`] after its first round.
+/// The rest of [`encrypt`] after its first round, with other work beside it.
 #[inline(always)]
-pub(crate) fn encrypt_from_second<V: Vector>(mut q: [V; 8], keys: &[PlaneKey], masks: &Masks<V>) -> [V; 8] {
+pub(crate) fn encrypt_beside<V: Vector, B: Beside>(
+    q: [V; 8],
+    keys: &[PlaneKey],
+    masks: &Masks<V>,
+    beside: &mut B,
+) -> [V; 8] {
     let last = keys.len() - 1;
-    let mut masks = *masks;
-    let mut i = 2;
-    while i < last {
-        if V::FAST_SWIZZLE || i % 4 == 2 {
-            q = round::<V, 2>(q, &keys[i], &masks);
-            q = round::<V, 3>(q, &keys[i + 1], &masks);
-        } else {
-            q = round::<V, 0>(q, &keys[i], &masks);
-            q = round::<V, 1>(q, &keys[i + 1], &masks);
-        }
-        // Rounds 4 and 5 are like 2 and 3 but for the indices, so one copy of the code does for both.
-        let [a, b, c, d] = masks.next_row;
-        masks.next_row = [c, d, a, b];
-        i += 2;
+    let (pairs, _) = keys[2..last].as_chunks::<2>();
+    let steps = beside.steps().min(pairs.len());
+    let (with, without) = pairs.split_at(steps);
+    let mut planes = [[0; 16]; 8];
+    for (plane, q) in planes.iter_mut().zip(q) {
+        q.store(plane);
     }
-    add_key(sub_bytes(q), &keys[last])
+    if !with.is_empty() {
+        rounds_beside::<V, B>(&mut planes, with, masks, beside);
+    }
+    if !without.is_empty() {
+        rounds::<V>(&mut planes, without, masks, steps);
+    }
+    beside.last();
+    add_key(sub_bytes(load(&planes)), &keys[last])
 }
 
 /// Decrypts planes that are in the layout of the last round.

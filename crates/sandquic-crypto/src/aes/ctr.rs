@@ -1,7 +1,7 @@
 //! Counter mode with the 32-bit counters of GCM and GCM-SIV.
 
 use super::{
-    bitslice::{self, Masks},
+    bitslice::{self, Beside, Masks, Nothing},
     blocks::encrypt_native,
     key::Key,
     nibble::Tables,
@@ -71,7 +71,7 @@ impl<L: Layout> Ctr<'_, L> {
 }
 
 /// What is left to be done, and the counter block that comes next.
-struct Progress<'a> {
+pub(crate) struct Progress<'a> {
     mask: Option<&'a mut [u8; 16]>,
     data: &'a mut [u8],
     words: [u32; 4],
@@ -80,7 +80,7 @@ struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     #[inline(always)]
-    fn new<L: Layout>(ctr: Ctr<'a, L>) -> (Self, &'a Key) {
+    pub(crate) fn new<L: Layout>(ctr: Ctr<'a, L>) -> (Self, &'a Key) {
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(ctr.block.as_chunks().0) {
             *word = u32::from_le_bytes(*bytes);
@@ -88,9 +88,25 @@ impl<'a> Progress<'a> {
         (Self { mask: ctr.mask, data: ctr.data, words, counter: L::counter(&ctr.block) }, ctr.key)
     }
 
+    /// Counters from `block` on, and no data.
+    #[inline(always)]
+    pub(crate) fn counters<L: Layout>(block: &[u8; 16]) -> Self {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        Self { mask: None, data: &mut [], words, counter: L::counter(block) }
+    }
+
+    /// Passes over N blocks.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, blocks: u32) {
+        self.counter = self.counter.wrapping_add(blocks);
+    }
+
     /// Blocks of keystream still to be used.
     #[inline(always)]
-    fn blocks(&self) -> usize {
+    pub(crate) fn blocks(&self) -> usize {
         self.data.len().div_ceil(16) + usize::from(self.mask.is_some())
     }
 
@@ -104,7 +120,7 @@ impl<'a> Progress<'a> {
 
     /// Uses N blocks of keystream, or as many as are needed.
     #[inline(always)]
-    fn apply<V: Vector, const N: usize>(&mut self, keystream: [V; N]) {
+    pub(crate) fn apply<V: Vector, const N: usize>(&mut self, keystream: [V; N]) {
         self.counter = self.counter.wrapping_add(N as u32);
         if self.mask.is_none() && self.data.len() >= 16 * N {
             let (now, later) = core::mem::take(&mut self.data).split_at_mut(16 * N);
@@ -171,39 +187,82 @@ impl<L: Layout> Kernel for Ctr<'_, L> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let (mut progress, key) = Progress::new(self);
-        let restore_indices = &super::RESTORE[key.rotation()];
-        let restore = V::opaque(restore_indices);
-        let arrange = V::opaque(&super::ARRANGE[0]);
-        let tables = Tables::<V>::load();
-        let masks = Masks::<V>::load();
-        let mut first_round = FirstRound::<V>::new(&masks);
+        let mut eights = Eights::<V>::new(key);
         loop {
-            let left = progress.blocks();
-            if left == 0 {
-                return;
+            match progress.blocks() {
+                0 => return,
+                1..=4 if V::FAST_SWIZZLE => {
+                    let out = eights.four::<L>(&progress);
+                    progress.apply(out);
+                }
+                _ => {
+                    let out = eights.eight::<L, _>(&progress, &mut Nothing);
+                    progress.apply(out);
+                }
             }
-            if V::FAST_SWIZZLE && left <= 4 {
-                let blocks = progress.next::<L, V, 4>().map(|block| block.swizzle(arrange));
-                let out = tables.encrypt(key.nibbles(), blocks);
-                progress.apply(out.map(|block| block.swizzle(restore)));
-                continue;
-            }
-            let planes = if V::FAST_SWIZZLE && L::LAST_BYTE && progress.counter & 0xff <= 0xf8 {
-                let q = first_round.planes(key, &progress, arrange, &tables, &masks);
-                bitslice::encrypt_from_second(q, key.planes(), &masks)
-            } else {
-                let blocks = progress.next::<L, V, 8>();
-                let blocks = blocks.map(|block| bitslice::permute(block, &super::ARRANGE[0], arrange));
-                bitslice::encrypt(bitslice::transpose(blocks), key.planes(), &masks)
-            };
-            let out = bitslice::transpose(planes);
-            progress.apply(out.map(|block| bitslice::permute(block, restore_indices, restore)));
         }
     }
 
     #[inline(always)]
     fn soft(self) {
         Kernel::run::<crate::simd::portable::V128>(self);
+    }
+}
+
+/// Keystream of eight blocks, or of four.
+pub(crate) struct Eights<'a, V> {
+    key: &'a Key,
+    restore_indices: &'static [u8; 16],
+    restore: V,
+    arrange: V,
+    tables: Tables<V>,
+    masks: Masks<V>,
+    first_round: FirstRound<V>,
+}
+
+impl<'a, V: Vector> Eights<'a, V> {
+    #[inline(always)]
+    pub(crate) fn new(key: &'a Key) -> Self {
+        let restore_indices = &super::RESTORE[key.rotation()];
+        let masks = Masks::<V>::load();
+        Self {
+            key,
+            restore_indices,
+            restore: V::opaque(restore_indices),
+            arrange: V::opaque(&super::ARRANGE[0]),
+            tables: Tables::<V>::load(),
+            first_round: FirstRound::<V>::new(),
+            masks,
+        }
+    }
+
+    /// The next four blocks of keystream, by lookups of nibbles.
+    #[inline(always)]
+    pub(crate) fn four<L: Layout>(&self, progress: &Progress<'_>) -> [V; 4] {
+        let blocks = progress.next::<L, V, 4>().map(|block| block.swizzle(self.arrange));
+        self.tables.encrypt(self.key.nibbles(), blocks).map(|block| block.swizzle(self.restore))
+    }
+
+    /// The next eight blocks of keystream, with other work beside them.
+    #[inline(always)]
+    pub(crate) fn eight<L: Layout, B: Beside>(&mut self, progress: &Progress<'_>, beside: &mut B) -> [V; 8] {
+        let planes = if V::FAST_SWIZZLE && L::LAST_BYTE && progress.counter & 0xff <= 0xf8 {
+            let q = self.first_round.planes(self.key, progress, self.arrange, &self.tables, &self.masks);
+            let mut beside = AndNext {
+                beside,
+                tables: &self.tables,
+                key0: self.key.first()[0][15],
+                counter: progress.counter.wrapping_add(8),
+                next: &mut self.first_round.next,
+            };
+            bitslice::encrypt_beside(q, self.key.planes(), &self.masks, &mut beside)
+        } else {
+            let blocks = progress.next::<L, V, 8>();
+            let blocks = blocks.map(|block| bitslice::permute(block, &super::ARRANGE[0], self.arrange));
+            bitslice::encrypt(bitslice::transpose(blocks), self.key.planes(), &self.masks)
+        };
+        let out = bitslice::transpose(planes);
+        out.map(|block| bitslice::permute(block, self.restore_indices, self.restore))
     }
 }
 
@@ -216,6 +275,8 @@ struct FirstRound<V> {
     upper: Option<u32>,
     /// The planes after the first round without the last byte's part.
     base: [V; 8],
+    /// A counter whose last byte is below 0xf9, and bits of the S-boxes of the eight from there.
+    next: (u32, u64),
     /// Indices that bring element i of four words to where column 0 is after one omitted ShiftRows, zeros elsewhere.
     column: [V; 4],
 }
@@ -236,8 +297,13 @@ static COLUMN: [[u8; 16]; 4] = {
 
 impl<V: Vector> FirstRound<V> {
     #[inline(always)]
-    fn new(_masks: &Masks<V>) -> Self {
-        Self { upper: None, base: [V::zero(); 8], column: COLUMN.each_ref().map(V::opaque) }
+    fn new() -> Self {
+        Self {
+            upper: None,
+            next: (u32::MAX, 0),
+            base: [V::zero(); 8],
+            column: COLUMN.each_ref().map(V::opaque),
+        }
     }
 
     /// The planes of the next eight blocks after their first round.
@@ -264,9 +330,10 @@ impl<V: Vector> FirstRound<V> {
             self.base = bitslice::spread(out);
             self.upper = Some(upper);
         }
-        // The S-box of eight last bytes, then one byte a plane.
-        let counters = V::splat_u8(progress.counter as u8).add_u8(V::splat_u64(0x0706_0504_0302_0100));
-        let s = transpose_bits(tables.sub_bytes(counters.xor(V::splat_u8(key0[15]))).extract_u64::<0>());
+        let s = match self.next {
+            (counter, s) if counter == progress.counter => s,
+            _ => last_bytes(tables, key0[15], progress.counter),
+        };
         let twice = (s << 8) ^ ((s >> 56) * 0x01_0100_0101);
         let (once, twice) = (V::splat_u64(s), V::splat_u64(twice));
         let rows01 = once.interleave_lo_u8(once);
@@ -276,6 +343,45 @@ impl<V: Vector> FirstRound<V> {
             let words = if i < 4 { low } else { high };
             self.base[i].xor(words.swizzle(self.column[i % 4]))
         })
+    }
+}
+
+/// The S-boxes of eight last bytes, one byte a plane.
+#[inline(always)]
+fn last_bytes<V: Vector>(tables: &Tables<V>, key0: u8, counter: u32) -> u64 {
+    let counters = V::splat_u8(counter as u8).add_u8(V::splat_u64(0x0706_0504_0302_0100));
+    transpose_bits(tables.sub_bytes(counters.xor(V::splat_u8(key0))).extract_u64::<0>())
+}
+
+/// Other work, and what the next eight blocks begin with: a chain of operations that the last round hides.
+struct AndNext<'a, B, V> {
+    beside: &'a mut B,
+    tables: &'a Tables<V>,
+    key0: u8,
+    counter: u32,
+    next: &'a mut (u32, u64),
+}
+
+impl<B: Beside, V: Vector> Beside for AndNext<'_, B, V> {
+    type Step = B::Step;
+    #[inline(always)]
+    fn steps(&self) -> usize {
+        self.beside.steps()
+    }
+    #[inline(always)]
+    fn start(&mut self) -> B::Step {
+        self.beside.start()
+    }
+    #[inline(always)]
+    fn part<const N: usize>(&mut self, step: &mut B::Step) {
+        self.beside.part::<N>(step);
+    }
+    #[inline(always)]
+    fn last(&mut self) {
+        self.beside.last();
+        *self.next = (self.counter, last_bytes(self.tables, self.key0, self.counter));
+        // Now, not when it is needed.
+        core::hint::black_box(&mut *self.next);
     }
 }
 

@@ -102,6 +102,12 @@ impl Key {
         &self.soft().nibbles[..self.count]
     }
 
+    /// Whether the key was expanded for kernels on vectors.
+    #[inline(always)]
+    pub(crate) fn is_soft(&self) -> bool {
+        matches!(self.form, Form::Soft(_))
+    }
+
     /// The first two round keys, see [`SoftKeys`].
     #[inline(always)]
     pub(crate) fn first(&self) -> &[[u8; 16]; 2] {

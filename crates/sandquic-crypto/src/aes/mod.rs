@@ -18,7 +18,7 @@
 //!
 #![doc = include_str!("../../docs/aes.md")]
 
-mod bitslice;
+pub(crate) mod bitslice;
 pub(crate) mod blocks;
 mod circuit;
 pub(crate) mod ctr;

@@ -1,5 +1,6 @@
 //! The pass over a message of AES-GCM.
 
+use super::beside::{self, Message};
 use crate::{
     aes::{
         blocks::encrypt_native,
@@ -25,7 +26,23 @@ pub(super) fn crypt<const OPEN: bool>(
 ) -> [u8; 16] {
     match backend::try_aes_clmul(Native::<OPEN> { aes, hash, nonce, associated_data, data }) {
         Ok(tag) => tag,
-        Err(Native { data, .. }) => soft::<OPEN>(aes, hash, nonce, associated_data, data),
+        Err(Native { data, .. }) => match hash.tables() {
+            Some(tables) if aes.is_soft() => {
+                let mut tag = [0; 16];
+                beside::crypt(Message {
+                    aes,
+                    hash,
+                    tables,
+                    nonce,
+                    associated_data,
+                    data,
+                    open: OPEN,
+                    tag: &mut tag,
+                });
+                tag
+            }
+            _ => soft::<OPEN>(aes, hash, nonce, associated_data, data),
+        },
     }
 }
 
@@ -90,7 +107,7 @@ fn absorb_chunk(hash: &HashKey, y: &mut [u8; 16], chunk: &[u8], lengths: Option<
     }
 }
 
-fn padded(tail: &[u8]) -> [u8; 16] {
+pub(super) fn padded(tail: &[u8]) -> [u8; 16] {
     let mut block = [0; 16];
     block[..tail.len()].copy_from_slice(tail);
     block
@@ -98,12 +115,12 @@ fn padded(tail: &[u8]) -> [u8; 16] {
 
 /// The lengths in bits: SP 800-38D, section 7.1, step 5.
 #[inline(always)]
-fn length_block(associated_data: usize, data: usize) -> [u8; 16] {
+pub(super) fn length_block(associated_data: usize, data: usize) -> [u8; 16] {
     ((associated_data as u128) << 67 | (data as u128) << 3).to_be_bytes()
 }
 
 #[inline(always)]
-fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; 16] {
+pub(super) fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; 16] {
     let mut block = [0; 16];
     block[..12].copy_from_slice(nonce);
     block[12..].copy_from_slice(&counter.to_be_bytes());

@@ -12,6 +12,7 @@
 //!
 #![doc = include_str!("../../docs/aead.md")]
 
+mod beside;
 mod crypt;
 mod siv;
 #[cfg(feature = "bench-variants")]

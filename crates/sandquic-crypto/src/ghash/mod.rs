@@ -4,7 +4,7 @@
 
 pub(crate) mod clmul;
 mod scalar;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
@@ -79,12 +79,23 @@ impl HashKey {
     }
 }
 
+impl HashKey {
+    /// The tables, if that is what the key was built for.
+    #[inline(always)]
+    pub(crate) fn tables(&self) -> Option<&table::Tables> {
+        match &self.form {
+            Form::Table(tables) => Some(tables),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(feature = "zeroize")]
 impl Drop for HashKey {
     fn drop(&mut self) {
         match &mut self.form {
             Form::Clmul(powers) => wipe(powers.as_flattened_mut()),
-            Form::Table(tables) => wipe(tables.as_flattened_mut().as_flattened_mut()),
+            Form::Table(tables) => wipe(tables.as_flattened_mut().as_flattened_mut().as_flattened_mut()),
             Form::Scalar(h) => wipe(h),
         }
     }
@@ -115,7 +126,7 @@ impl Kernel for BuildTables<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         if V::FAST_SWIZZLE {
-            *self.into = Form::Table([[[0; 16]; 16]; table::POWERS]);
+            *self.into = Form::Table([[[[0; 16]; 2]; 16]; table::POWERS]);
             if let Form::Table(tables) = self.into {
                 table::build::<V>(self.h, tables);
             }

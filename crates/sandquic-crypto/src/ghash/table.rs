@@ -1,28 +1,28 @@
 //! GHASH by lookups of nibbles in registers.
 //!
-//! For a multiplier H there are the sixteen multiples T\[n\] = n H, reduced, of a nibble n. They are stored by rows: row j
-//! holds byte j of all sixteen. One swizzle with a block's nibbles then gives byte j of sixteen products, of which the one
-//! for the block's byte q belongs at byte q + j of the result. So the rows are added up from the first to the last, moving
-//! the sum down by a byte after each, and the 31 bytes are reduced once. High and low nibbles have sums of their own, which
-//! are joined at the end: a low nibble is worth x^4 times a high one.
+//! For a multiplier H there are the sixteen multiples T\[n\] = n H, reduced, of a high nibble n, and those of a low one,
+//! which is worth x^4 times as much. They are stored by rows: row j holds byte j of all sixteen. One swizzle with a
+//! block's nibbles then gives byte j of sixteen products, of which the one for the block's byte q belongs at byte q + j of
+//! the result. So the rows are added up from the first to the last, moving the sum down by a byte after each: the sum is
+//! stored every time, a byte further on, and what the next one leaves of it is a byte of the product. The 31 bytes are
+//! reduced once.
 //!
-//! A group of three blocks, each with the table of its own power of H, shares the moves and the reduction. Lookups are in
+//! A group of two blocks, each with the tables of its own power of H, shares the moves and the reduction. Lookups are in
 //! registers and the addresses of rows are fixed: nothing depends on secrets.
 //!
 //! Bits are in the order of GCM: the top bit of byte 0 is the coefficient of x^0, a move to higher bytes multiplies.
 
 use core::hint::black_box;
 
-use crate::simd::Vector;
+use crate::{aes::bitslice::Beside, simd::Vector};
 
-/// Rows of the multiples.
-pub(crate) type Table = [[u8; 16]; 16];
+/// Rows of the multiples: byte j of those of a high nibble, then of a low one.
+pub(crate) type Table = [[[u8; 16]; 2]; 16];
 
-/// The number of powers of H that have a table, and of blocks in a group. With four, nibbles and sums no longer fit in the
-/// sixteen registers of x86.
-pub(crate) const POWERS: usize = 3;
+/// The number of powers of H that have a table, and of blocks in a group.
+pub(crate) const POWERS: usize = 2;
 
-/// The tables of H, H^2, H^3.
+/// The tables of H and H^2.
 pub(crate) type Tables = [Table; POWERS];
 
 /// Multiplies by x.
@@ -38,22 +38,27 @@ pub(crate) fn build<V: Vector>(h: &[u8; 16], tables: &mut Tables) {
     let mut power = *h;
     for i in 0..POWERS {
         if i > 0 {
-            multiply::<V, 1>([&tables[0]], [V::load(&power)], &constants).store(&mut power);
+            let mut product = Product([0; 32]);
+            let power_v = V::load(&power);
+            Group::<V, 1>::new([power_v]).all([&tables[0]], &mut product, &constants);
+            product.reduce(&constants).store(&mut power);
         }
         let mut multiple = u128::from_be_bytes(power);
-        let mut t = [V::zero(); 16];
-        for bit in [8, 4, 2, 1] {
-            let v = V::load(&multiple.to_be_bytes());
-            // Multiples with this as the lowest bit so far: those of the higher bits, plus it.
-            let mut n = 0;
-            while n < 16 {
-                t[n + bit] = t[n].xor(v);
-                n += 2 * bit;
+        for nibble in 0..2 {
+            let mut t = [V::zero(); 16];
+            for bit in [8, 4, 2, 1] {
+                let v = V::load(&multiple.to_be_bytes());
+                // Multiples with this as the lowest bit so far: those of the higher bits, plus it.
+                let mut n = 0;
+                while n < 16 {
+                    t[n + bit] = t[n].xor(v);
+                    n += 2 * bit;
+                }
+                multiple = times_x(multiple);
             }
-            multiple = times_x(multiple);
-        }
-        for (bytes, row) in tables[i].iter_mut().zip(transpose(t)) {
-            row.store(bytes);
+            for (bytes, row) in tables[i].iter_mut().zip(transpose(t)) {
+                row.store(&mut bytes[nibble]);
+            }
         }
     }
 }
@@ -89,65 +94,83 @@ static REDUCE: [[[u8; 16]; 2]; 2] = {
     tables
 };
 
-/// Indices that move bytes up by one.
-static UP: [u8; 16] = [0x80, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
-/// Indices that bring the last byte to the first place, alone.
-static LAST: [u8; 16] =
-    [15, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80];
-
+/// Constants that the compiler shall not know.
 struct Constants<V> {
-    /// Zero, but the compiler does not know: with it a move by one byte is `palignr`, without a swizzle that costs more.
+    /// Zero: with it a move by one byte is `palignr`, without a swizzle that costs more.
     zero: V,
-    up: V,
-    last: V,
 }
 
 impl<V: Vector> Constants<V> {
     #[inline(always)]
     fn load() -> Self {
-        Self { zero: V::opaque(&[0; 16]), up: V::opaque(&UP), last: V::opaque(&LAST) }
+        Self { zero: V::opaque(&[0; 16]) }
     }
 }
 
-/// The sum of G blocks, each times the power of H whose table is at its place.
-#[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "one row of every table at a time")]
-fn multiply<V: Vector, const G: usize>(tables: [&Table; G], blocks: [V; G], c: &Constants<V>) -> V {
-    let mask = V::splat_u8(15);
-    let high = blocks.map(|block| block.shr_u32::<4>().and(mask));
-    let low = blocks.map(|block| block.and(mask));
-    // What leaves a sum at the bottom is collected from the top: at the end bytes 0 to 14 of the product.
-    let (mut sum_high, mut sum_low) = (V::zero(), V::zero());
-    let (mut out_high, mut out_low) = (V::zero(), V::zero());
-    for j in 0..16 {
-        out_high = out_high.align_bytes::<1>(sum_high);
-        out_low = out_low.align_bytes::<1>(sum_low);
-        sum_high = sum_high.align_bytes::<1>(c.zero);
-        sum_low = sum_low.align_bytes::<1>(c.zero);
-        for g in (0..G).rev() {
-            let row = V::broadcast(&tables[g][j]);
-            sum_high = sum_high.xor(row.swizzle(high[g]));
-            sum_low = sum_low.xor(row.swizzle(low[g]));
+/// A product that is not yet reduced; the last byte is 0.
+#[repr(align(32))]
+struct Product([u8; 32]);
+
+impl Product {
+    #[inline(always)]
+    fn reduce<V: Vector>(&self, c: &Constants<V>) -> V {
+        let mask = V::splat_u8(15);
+        let (first, second) = (V::load(&self.0[..16]), V::load(&self.0[16..]));
+        let (high, low) = (second.shr_u32::<4>().and(mask), second.and(mask));
+        let [[t0_high, t0_low], [t1_high, t1_low]] =
+            REDUCE.each_ref().map(|t| t.each_ref().map(V::broadcast));
+        let here = t0_high.swizzle(high).xor(t0_low.swizzle(low));
+        let next = t1_high.swizzle(high).xor(t1_low.swizzle(low));
+        // Nothing leaves at the top: byte 31 is 0.
+        first.xor(here).xor(c.zero.align_bytes::<15>(next))
+    }
+}
+
+/// G blocks that are multiplied, each by a power of H.
+#[derive(Clone, Copy)]
+pub(crate) struct Group<V, const G: usize> {
+    high: [V; G],
+    low: [V; G],
+    sum: V,
+}
+
+impl<V: Vector, const G: usize> Group<V, G> {
+    #[inline(always)]
+    fn new(blocks: [V; G]) -> Self {
+        let mask = V::splat_u8(15);
+        Self {
+            high: blocks.map(|block| block.shr_u32::<4>().and(mask)),
+            low: blocks.map(|block| block.and(mask)),
+            sum: V::zero(),
         }
     }
-    // The first sum that left was the zero of the beginning; bytes 0 to 15 and 16 to 30:
-    let (low0, low1) = (out_low.align_bytes::<1>(sum_low), sum_low.align_bytes::<1>(c.zero));
-    let (high0, high1) = (out_high.align_bytes::<1>(sum_high), sum_high.align_bytes::<1>(c.zero));
-    // Times x^4: each nibble moves to the next place.
-    let high_mask = V::splat_u8(0xf0);
-    let times_x4 =
-        |here: V, before: V| here.shr_u32::<4>().and(mask).or(before.shl_u32::<4>().and(high_mask));
-    let first = high0.xor(times_x4(low0, low0.swizzle(c.up)));
-    let second = high1.xor(times_x4(low1, low0.align_bytes::<15>(low1)));
-    // Reduce. Byte 31 has a high nibble only, and adds to byte 32 at most three bits, which are reduced again.
-    let (n_high, n_low) = (second.shr_u32::<4>().and(mask), second.and(mask));
-    let [[t0_high, t0_low], [t1_high, t1_low]] = REDUCE.each_ref().map(|t| t.each_ref().map(V::broadcast));
-    let here = t0_high.swizzle(n_high).xor(t0_low.swizzle(n_low));
-    let next = t1_high.swizzle(n_high).xor(t1_low.swizzle(n_low));
-    let over = next.swizzle(c.last).shr_u32::<4>().and(mask);
-    let here = here.xor(t0_high.swizzle(over));
-    let next = next.swizzle(c.up).xor(t1_high.swizzle(over).swizzle(c.up));
-    first.xor(here).xor(next)
+
+    #[inline(always)]
+    fn row(&mut self, j: usize, tables: [&Table; G], product: &mut Product, c: &Constants<V>) {
+        let mut row = V::zero();
+        for g in (0..G).rev() {
+            let [high, low] = tables[g][j].each_ref().map(V::broadcast);
+            let both = high.swizzle(self.high[g]).xor(low.swizzle(self.low[g]));
+            row = if g == G - 1 { both } else { row.xor(both) };
+        }
+        self.sum = if j == 0 { row } else { self.sum.align_bytes::<1>(c.zero).xor(row) };
+        self.sum.store(&mut product.0[j..]);
+    }
+
+    /// Eight rows of the sixteen. (Not a loop: the compiler does not unroll one of this size.)
+    #[inline(always)]
+    fn half<const FROM: usize>(&mut self, tables: [&Table; G], product: &mut Product, c: &Constants<V>) {
+        macro_rules! rows {
+            ($($j:literal)*) => {$( self.row(FROM + $j, tables, product, c); )*};
+        }
+        rows!(0 1 2 3 4 5 6 7);
+    }
+
+    #[inline(always)]
+    fn all(mut self, tables: [&Table; G], product: &mut Product, c: &Constants<V>) {
+        self.half::<0>(tables, product, c);
+        self.half::<8>(tables, product, c);
+    }
 }
 
 /// Absorbs whole blocks, each turned round with `reverse`.
@@ -155,22 +178,99 @@ fn multiply<V: Vector, const G: usize>(tables: [&Table; G], blocks: [V; G], c: &
 pub(crate) fn absorb<V: Vector>(tables: &Tables, y: &mut [u8; 16], blocks: &[u8], reverse: bool) {
     let backwards = V::opaque(&super::REVERSE);
     let constants = Constants::load();
-    let mut sum = V::load(y);
     let load = |block: &[u8]| {
         let block = V::load(block);
         if reverse { block.swizzle(backwards) } else { block }
     };
-    let (threes, rest) = blocks.as_chunks::<48>();
-    for three in threes {
+    let mut sum = V::load(y);
+    let mut product = Product([0; 32]);
+    let (pairs, rest) = blocks.as_chunks::<32>();
+    for pair in pairs {
         // Opaque, lest the rows be loaded once before the loop, which makes spilled registers of them.
-        let [h1, h2, h3] = black_box(tables);
-        let [a, b, c] = [0, 16, 32].map(|at| load(&three[at..]));
-        sum = multiply([h3, h2, h1], [a.xor(sum), b, c], &constants);
+        let [h1, h2] = black_box(tables);
+        let blocks = [load(&pair[..16]).xor(sum), load(&pair[16..])];
+        Group::new(blocks).all([h2, h1], &mut product, &constants);
+        sum = product.reduce(&constants);
     }
-    match rest.len() {
-        0 => {}
-        16 => sum = multiply([&tables[0]], [load(rest).xor(sum)], &constants),
-        _ => sum = multiply([&tables[1], &tables[0]], [load(rest).xor(sum), load(&rest[16..])], &constants),
+    if !rest.is_empty() {
+        Group::new([load(rest).xor(sum)]).all([&tables[0]], &mut product, &constants);
+        sum = product.reduce(&constants);
     }
     sum.store(y);
+}
+
+/// GHASH of two blocks at a time, in halves that go beside other work.
+pub(crate) struct Pairs<'a, V> {
+    tables: &'a Tables,
+    constants: Constants<V>,
+    product: Product,
+}
+
+impl<'a, V: Vector> Pairs<'a, V> {
+    #[inline(always)]
+    pub(crate) fn new(tables: &'a Tables) -> Self {
+        Self { tables, constants: Constants::load(), product: Product([0; 32]) }
+    }
+
+    /// What has been absorbed so far.
+    #[inline(always)]
+    pub(crate) fn sum(&self) -> V {
+        self.product.reduce(&self.constants)
+    }
+
+    /// Absorbs whole blocks by themselves.
+    #[inline(always)]
+    pub(crate) fn absorb(&mut self, key: &super::HashKey, blocks: &[u8]) {
+        if blocks.is_empty() {
+            return;
+        }
+        let mut y = [0; 16];
+        self.sum().store(&mut y);
+        key.absorb(&mut y, blocks, false);
+        self.product.0 = [0; 32];
+        self.product.0[..16].copy_from_slice(&y);
+    }
+
+    /// Takes on pairs of blocks.
+    #[inline(always)]
+    pub(crate) fn beside<'p>(&'p mut self, pairs: &'p [[u8; 32]]) -> PairsBeside<'p, 'a, V> {
+        PairsBeside { pairs: self, blocks: pairs }
+    }
+}
+
+/// Pairs of blocks to absorb.
+pub(crate) struct PairsBeside<'p, 'a, V> {
+    pairs: &'p mut Pairs<'a, V>,
+    pub(crate) blocks: &'p [[u8; 32]],
+}
+
+impl<V: Vector> Beside for PairsBeside<'_, '_, V> {
+    type Step = Group<V, 2>;
+
+    #[inline(always)]
+    fn steps(&self) -> usize {
+        self.blocks.len()
+    }
+
+    #[inline(always)]
+    fn start(&mut self) -> Group<V, 2> {
+        let Some((pair, rest)) = self.blocks.split_first() else { return Group::new([V::zero(); 2]) };
+        self.blocks = rest;
+        let sum = self.pairs.sum();
+        Group::new([V::load(&pair[..16]).xor(sum), V::load(&pair[16..])])
+    }
+
+    #[inline(always)]
+    fn part<const N: usize>(&mut self, group: &mut Group<V, 2>) {
+        let [h1, h2] = black_box(self.pairs.tables);
+        let (product, constants) = (&mut self.pairs.product, &self.pairs.constants);
+        if N == 0 {
+            group.half::<0>([h2, h1], product, constants);
+        } else {
+            group.half::<8>([h2, h1], product, constants);
+        }
+    }
+
+    #[inline(always)]
+    fn last(&mut self) {}
 }

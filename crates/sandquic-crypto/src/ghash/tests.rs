@@ -51,7 +51,7 @@ fn check(h: &[u8; 16], blocks: &[u8]) {
     assert_eq!(y, want, "{} bytes, vectors", blocks.len());
 
     let mut y = [0; 16];
-    let mut tables = [[[0; 16]; 16]; table::POWERS];
+    let mut tables = [[[[0; 16]; 2]; 16]; table::POWERS];
     table::build::<crate::simd::portable::V128>(h, &mut tables);
     table::absorb::<crate::simd::portable::V128>(&tables, &mut y, blocks, false);
     assert_eq!(y, want, "{} bytes, tables on portable vectors", blocks.len());
