@@ -1,17 +1,19 @@
 //! From lines of records to what is known: cells with their means, ratios, breakdowns, ladders, lines.
 
 pub mod cells;
+mod gaps;
 pub mod ladder;
 pub mod profiles;
 pub mod ratio;
+mod reading;
 pub mod regression;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::catalog::{self, CATEGORIES, CIPHERS, Kind, Role};
-use crate::record::{Cell, Line, Profile, Run, Session};
+use crate::catalog::{self, CIPHERS, Kind};
+use crate::record::{Cell, Session};
 use crate::source::{Error, Source};
 
 pub use cells::{CellSummary, GIB};
@@ -26,12 +28,6 @@ pub const GOODPUT: &str = "goodput_mbps";
 
 /// How a program starts that is not compiled when it is run.
 pub const NATIVE_START: &str = "native";
-
-/// Workloads that are known.
-const WORKLOADS: [&str; 3] = ["receive", "send", "connect"];
-
-/// Lines that are named of each file before the rest is only counted.
-const NAMED_PROBLEMS: usize = 20;
 
 /// What the records say.
 #[derive(Debug, Clone)]
@@ -116,7 +112,7 @@ impl Analysis {
     /// [`Error::Nothing`] if nothing can be used, [`Error::Mixed`] if the sessions are not of the same code on the
     /// same machine and `mixed` is false, [`Error::Twice`] if a session is there twice.
     pub fn new(sources: Vec<Source>, mixed: bool) -> Result<Self, Error> {
-        let mut reading = Reading::default();
+        let mut reading = reading::Reading::default();
         for source in sources {
             reading.read(source)?;
         }
@@ -300,287 +296,4 @@ impl Analysis {
 
 fn is_headline(cell: &Cell, build: &str, cipher: &str) -> bool {
     cell.scenario == "headline" && cell.workload == "receive" && cell.build == build && cell.cipher == cipher
-}
-
-/// Something that sessions should have in common.
-type Property = fn(&SessionInfo) -> String;
-
-/// What is gathered while records are read.
-#[derive(Default)]
-struct Reading {
-    records: Vec<String>,
-    sessions: Vec<SessionInfo>,
-    runs: Vec<(usize, Run)>,
-    profiles: Vec<Profile>,
-    gaps: BTreeSet<Gap>,
-    problems: Vec<String>,
-}
-
-impl Reading {
-    fn read(&mut self, source: Source) -> Result<(), Error> {
-        let Source { name, record } = source;
-        let first = self.sessions.len();
-        for problem in record.problems.iter().take(NAMED_PROBLEMS) {
-            self.problems.push(format!("{name}: line {}: {}", problem.line, problem.message));
-        }
-        if let Some(more) = record.problems.len().checked_sub(NAMED_PROBLEMS).filter(|more| *more > 0) {
-            self.problems.push(format!("{name}: {more} more lines that cannot be used"));
-        }
-        // Each thing that is wrong with runs and profiles, with the number of lines it is true of.
-        let mut refused: BTreeMap<String, usize> = BTreeMap::new();
-        for line in record.lines {
-            match line {
-                Line::Session(session) => self.session(&name, first, session)?,
-                Line::Skipped(skipped) => {
-                    self.gaps.insert(Gap {
-                        scenario: skipped.scenario,
-                        what: skipped.what,
-                        why: skipped.why,
-                    });
-                }
-                Line::Run(run) => match self.place(first, &run.session, &run.cell) {
-                    Ok(session) => {
-                        self.sessions[session].runs += 1;
-                        self.runs.push((session, run));
-                    }
-                    Err(why) => *refused.entry(why).or_default() += 1,
-                },
-                Line::Profile(profile) => match self.place(first, &profile.session, &profile.cell) {
-                    Ok(session) => {
-                        let unknown = profile
-                            .categories
-                            .keys()
-                            .find(|name| CATEGORIES.iter().all(|category| category.name != **name));
-                        if let Some(category) = unknown {
-                            let why =
-                                format!("unknown category of profiles {category:?}; its time is left out");
-                            *refused.entry(why).or_default() += 1;
-                        }
-                        self.sessions[session].profiles += 1;
-                        self.profiles.push(profile);
-                    }
-                    Err(why) => *refused.entry(why).or_default() += 1,
-                },
-            }
-        }
-        for (why, lines) in refused {
-            let unit = if lines == 1 { "line" } else { "lines" };
-            self.problems.push(format!("{name}: {why} ({lines} {unit})"));
-        }
-        self.records.push(name);
-        Ok(())
-    }
-
-    fn session(&mut self, record: &str, first: usize, session: Session) -> Result<(), Error> {
-        let twin = |(at, other): &(usize, &SessionInfo)| {
-            other.session.session == session.session
-                && (*at >= first || other.session.provenance == session.provenance)
-        };
-        if let Some((_, other)) = self.sessions.iter().enumerate().find(twin) {
-            return Err(Error::Twice(format!("{} (in {} and in {record})", session.session, other.record)));
-        }
-        let provenance = &session.provenance;
-        if provenance.profile == "debug" {
-            self.problems.push(format!(
-                "{record}: session {} was measured with a debug build and is worth nothing",
-                session.session
-            ));
-        }
-        if provenance.commit.ends_with('+') || provenance.commit == "unknown" {
-            self.problems.push(format!(
-                "{record}: session {}: the sources are not those of a commit ({})",
-                session.session, provenance.commit
-            ));
-        }
-        self.sessions.push(SessionInfo { record: record.to_owned(), session, runs: 0, profiles: 0 });
-        Ok(())
-    }
-
-    /// The place of a line's session, or why the line cannot be used.
-    fn place(&self, first: usize, session: &str, cell: &Cell) -> Result<usize, String> {
-        let at = self.sessions[first..]
-            .iter()
-            .position(|info| info.session.session == session)
-            .ok_or_else(|| format!("no session {session:?} before its runs; they are left out"))?;
-        if catalog::find(&cell.build).is_none() {
-            let known: Vec<&str> = catalog::BUILDS.iter().map(|build| build.name).collect();
-            return Err(format!(
-                "unknown build {:?}; its runs are left out; known are {}",
-                cell.build,
-                known.join(", ")
-            ));
-        }
-        if catalog::cipher(&cell.cipher).is_none() {
-            let known: Vec<&str> = CIPHERS.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
-                "unknown cipher {:?}; its runs are left out; known are {}",
-                cell.cipher,
-                known.join(", ")
-            ));
-        }
-        if !WORKLOADS.contains(&cell.workload.as_str()) {
-            return Err(format!(
-                "unknown workload {:?}; its runs are left out; known are {}",
-                cell.workload,
-                WORKLOADS.join(", ")
-            ));
-        }
-        Ok(first + at)
-    }
-
-    fn finish(mut self, mixed: bool) -> Result<Analysis, Error> {
-        if self.runs.is_empty() && self.profiles.is_empty() {
-            return Err(Error::Nothing(self.problems));
-        }
-        if let Some(what) = self.differences() {
-            if !mixed {
-                return Err(Error::Mixed(what));
-            }
-            self.problems.push(format!("the sessions are not of the same code on the same machine: {what}"));
-        }
-        let mut analysis = Analysis {
-            records: self.records,
-            sessions: self.sessions,
-            cells: cells::summarize(&self.runs),
-            profiles: profiles::summarize(&self.profiles),
-            gaps: Vec::new(),
-            problems: self.problems,
-        };
-        for (kind, name) in analysis.scenarios() {
-            if kind == Kind::Other {
-                analysis.problems.push(format!(
-                    "unknown scenario {name:?}: nothing in it tells what it varies; its figures are shown as they are"
-                ));
-            }
-        }
-        self.gaps.retain(|gap| !is_filled(&analysis, gap));
-        let found = missing(&analysis, &self.gaps);
-        self.gaps.extend(found);
-        analysis.gaps = self.gaps.into_iter().collect();
-        Ok(analysis)
-    }
-
-    /// What differs between the sessions that brought something.
-    fn differences(&self) -> Option<String> {
-        let used = || self.sessions.iter().filter(|info| info.runs + info.profiles > 0);
-        let mut found = Vec::new();
-        let of: [(&str, Property); 6] = [
-            ("commit", |info| info.session.provenance.commit.clone()),
-            ("compiler", |info| info.session.provenance.rustc.clone()),
-            ("engine", |info| info.session.provenance.engine.clone()),
-            ("processor", |info| info.session.provenance.cpu.clone()),
-            ("processors", |info| info.session.provenance.cpus.to_string()),
-            ("kernel", |info| info.session.provenance.kernel.clone()),
-        ];
-        for (name, value) in of {
-            let values: BTreeSet<String> = used().map(value).collect();
-            if values.len() > 1 {
-                found.push(format!("{name} {}", values.into_iter().collect::<Vec<_>>().join(" and ")));
-            }
-        }
-        (!found.is_empty()).then(|| found.join("; "))
-    }
-}
-
-/// Whether what a session did not do is there nevertheless, by another session.
-fn is_filled(analysis: &Analysis, gap: &Gap) -> bool {
-    let of_cells = analysis.cells.iter().any(|summary| {
-        summary.ok > 0 && summary.cell.scenario == gap.scenario && summary.cell.build == gap.what
-    });
-    let of_profiles = gap.what == "profiles"
-        && analysis.profiles.iter().any(|profile| profile.cell.scenario == gap.scenario);
-    of_cells || of_profiles
-}
-
-/// Whether a text is about a build, and about a cipher if it names one.
-fn speaks_of(text: &str, build: &str, cipher: &str) -> bool {
-    let words = || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-    let names_a_cipher = words().any(|word| catalog::cipher(word).is_some());
-    words().any(|word| word == build) && (!names_a_cipher || words().any(|word| word == cipher))
-}
-
-/// What a whole evaluation has and these records do not, beyond what they say themselves.
-fn missing(analysis: &Analysis, told: &BTreeSet<Gap>) -> Vec<Gap> {
-    let mut found = Vec::new();
-    let scenarios = analysis.scenarios();
-    for kind in Kind::KNOWN {
-        if scenarios.iter().any(|(other, _)| other == kind) {
-            continue;
-        }
-        found.push(Gap {
-            scenario: kind.title().to_owned(),
-            what: "the whole scenario".to_owned(),
-            why: "not in these records".to_owned(),
-        });
-    }
-    // Every build of a scenario with every cipher and in every variant that the scenario has.
-    for (kind, name) in &scenarios {
-        let cells = analysis.scenario(name);
-        let mut builds: BTreeSet<usize> = cells.iter().map(|s| catalog::rank(&s.cell.build)).collect();
-        let mut ciphers: BTreeSet<&str> = cells.iter().map(|s| &*s.cell.cipher).collect();
-        if *kind == Kind::Headline {
-            builds.extend(catalog::BUILDS.iter().enumerate().filter_map(|(at, build)| {
-                // The batched host is no part of this evaluation until it is measured.
-                (build.role == Role::Headline && build.name != "wasm-sandquic-host").then_some(at)
-            }));
-            ciphers.extend(CIPHERS.iter().map(|(name, _)| *name));
-        }
-        let variants: BTreeSet<_> =
-            cells.iter().map(|s| (&s.cell.workload, s.cell.bytes, &s.cell.options)).collect();
-        // The headline is shown at one length; other scenarios vary it on purpose.
-        let variants: Vec<_> = match kind {
-            Kind::Headline => variants.into_iter().next_back().into_iter().collect(),
-            _ => variants.into_iter().collect(),
-        };
-        for build in builds {
-            let build = catalog::BUILDS[build].name;
-            for cipher in &ciphers {
-                for (workload, bytes, options) in &variants {
-                    // Only the sandbox has a start to choose.
-                    if *kind == Kind::FixedCost
-                        && options.contains_key("start") != catalog::is_sandboxed(build)
-                    {
-                        continue;
-                    }
-                    let is = |summary: &&&CellSummary| {
-                        let cell = &summary.cell;
-                        cell.build == build
-                            && cell.cipher == *cipher
-                            && &cell.options == *options
-                            && (*kind == Kind::Headline
-                                || cell.bytes == *bytes && &cell.workload == *workload)
-                    };
-                    let measured = cells.iter().filter(is).map(|summary| summary.ok).sum::<usize>();
-                    if measured > 0 {
-                        continue;
-                    }
-                    let failed: usize = cells.iter().filter(is).map(|summary| summary.left_out()).sum();
-                    let why = if failed > 0 {
-                        format!("none of its {failed} runs counts")
-                    } else {
-                        told.iter()
-                            .find(|gap| gap.scenario == *name && speaks_of(&gap.what, build, cipher))
-                            .map_or_else(|| "not in these records".to_owned(), |gap| gap.why.clone())
-                    };
-                    let variant: Vec<String> =
-                        options.iter().map(|(name, value)| format!(", {name} {value}")).collect();
-                    let size = if *kind == Kind::FixedCost {
-                        format!(", {}", crate::text::size(*bytes))
-                    } else {
-                        String::new()
-                    };
-                    found.push(Gap {
-                        scenario: name.clone(),
-                        what: format!(
-                            "{build}, {}{}{size}",
-                            catalog::cipher(cipher).unwrap_or(cipher),
-                            variant.concat()
-                        ),
-                        why,
-                    });
-                }
-            }
-        }
-    }
-    found
 }

@@ -1,6 +1,7 @@
 //! The paper's figures beside ours.
 
 mod claims;
+mod figures;
 mod paper;
 
 use std::path::Path;
