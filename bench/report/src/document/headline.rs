@@ -152,6 +152,9 @@ const NAMED_GAPS: usize = 3;
 /// What the table lacks.
 pub(crate) fn doubts(analysis: &Analysis) -> Option<String> {
     let mut parts = Vec::new();
+    if analysis.sessions.iter().any(|info| info.session.effort == "smoke") {
+        parts.push("Of effort smoke: it shows that everything runs; its figures mean nothing.".to_owned());
+    }
     let gaps: Vec<_> = analysis.gaps.iter().filter(|gap| gap.scenario == "headline").collect();
     if !gaps.is_empty() {
         let named: Vec<String> =

@@ -156,14 +156,15 @@ fn categories(analysis: &Analysis) -> Vec<Block> {
         .collect();
     let (fewest, most) = (profiles.iter().min().copied(), profiles.iter().max().copied());
     let count = match (fewest, most) {
-        (Some(fewest), Some(most)) if fewest != most => format!("{fewest} to {most}"),
-        (_, most) => most.unwrap_or(0).to_string(),
+        (Some(fewest), Some(most)) if fewest != most => format!("{fewest} to {most} profiles"),
+        (_, Some(1)) => "1 profile".to_owned(),
+        (_, most) => format!("{} profiles", most.unwrap_or(0)),
     };
     let mut blocks = vec![
         Block::Text(format!(
             "CPU time is sampled at 4,000 Hz in runs that count for nothing else; each sample belongs to a category by \
              the name of its symbol and of the object that holds it. A category's time is its mean share over {count} \
-             profiles a cell, times the mean CPU time of the counted runs."
+             a cell, times the mean CPU time of the counted runs."
         )),
         Block::CategoryLegend,
         Block::Charts(charts),

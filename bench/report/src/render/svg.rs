@@ -237,7 +237,7 @@ fn stacked(stacked: &Stacked) -> (f64, String) {
 }
 
 fn lines(lines: &Lines) -> (f64, String) {
-    let (left, right, bottom) = (46.0, WIDTH - 12.0, 236.0);
+    let (left, right, bottom) = (46.0, WIDTH - 26.0, 236.0);
     let points = || lines.series.iter().flat_map(|series| &series.points);
     let x_ticks = ticks(points().map(|(x, ..)| *x).fold(0.0, f64::max));
     let y_ticks = ticks(points().map(|(_, y, ci)| y + ci.unwrap_or(0.0)).fold(0.0, f64::max));
