@@ -23,6 +23,10 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("connect", include_str!("../../../scenarios/connect.toml")),
     ("network", include_str!("../../../scenarios/network.toml")),
     ("mtu", include_str!("../../../scenarios/mtu.toml")),
+    ("host-crypto", include_str!("../../../scenarios/host-crypto.toml")),
+    ("ablation-wasm", include_str!("../../../scenarios/ablation-wasm.toml")),
+    ("ablation-native", include_str!("../../../scenarios/ablation-native.toml")),
+    ("ceiling", include_str!("../../../scenarios/ceiling.toml")),
 ];
 
 /// How much is measured.

@@ -1,5 +1,6 @@
 //! The builds and ciphers that are compared, and how the ends of each build are started.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,6 +56,8 @@ pub enum Build {
     NativeNoClmul,
     /// native-opt with one datagram a system call.
     NativeNoOffloads,
+    /// wasm-sandquic with the AEAD of its packets by the host (ring), through an import of the benchmark's own host.
+    WasmHostCrypto,
     /// The sandbox without protection of packets; the other end is as well.
     WasmUnprotected,
     /// native-opt without protection of packets; the other end is as well.
@@ -69,9 +72,11 @@ enum Recipe {
     Command(&'static [&'static str]),
     /// Another program beside it.
     Program(&'static str, &'static [&'static str]),
+    /// Another program beside it that runs a component of its own.
+    Host(&'static str),
 }
 
-use Recipe::{Command as Same, Component, Program};
+use Recipe::{Command as Same, Component, Host, Program};
 
 /// What the ceiling's programs must be told, lest anybody gets them by accident.
 const UNPROTECTED: [&str; 2] = ["--ciphers", "unprotected"];
@@ -86,7 +91,7 @@ impl Build {
 
     /// Whether it runs in the sandbox.
     pub fn is_sandboxed(self) -> bool {
-        matches!(self.client(), Component(..))
+        matches!(self.client(), Component(..) | Host(..))
     }
 
     /// Whether its packets are not protected, so that only its [`sender`](Self::sender) understands it.
@@ -120,6 +125,7 @@ impl Build {
             Self::NativeNoAes => Program("sandquic-peer-no-aes", &["client"]),
             Self::NativeNoClmul => Program("sandquic-peer-no-clmul", &["client"]),
             Self::NativeNoOffloads => Same(&["bench-peer", "sandquic-client", "--no-offloads"]),
+            Self::WasmHostCrypto => Host("sandquic-bench-host"),
             Self::WasmUnprotected => Component("sandquic-unprotected.wasm", &UNPROTECTED),
             Self::NativeUnprotected => {
                 Program("sandquic-unprotected", &["client", UNPROTECTED[0], UNPROTECTED[1]])
@@ -172,7 +178,7 @@ impl Recipe {
             Component(name, _) if name.starts_with('@') => None,
             Component(name, _) => Some(context.sandquic.with_file_name(name)),
             Same(_) => None,
-            Program(name, _) => {
+            Program(name, _) | Host(name) => {
                 Some(context.peer.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
             }
         }
@@ -184,11 +190,14 @@ impl Recipe {
         match self {
             Component(name, arguments) => {
                 let mut command = Command::new(&context.sandquic);
-                let mut mapping = directory.as_os_str().to_owned();
-                mapping.push("::/bench");
-                command.args(["run", "--inherit-network"]).args(host).arg("--dir-ro").arg(mapping);
+                command.args(["run", "--inherit-network"]).args(host).arg("--dir-ro").arg(mapping(directory));
                 command.arg(program.unwrap_or_else(|| name.into())).args(*arguments);
-                (command, "/bench".into())
+                (command, GUEST_DIRECTORY.into())
+            }
+            Host(name) => {
+                let mut command = Command::new(program.unwrap_or_else(|| name.into()));
+                command.args(host).arg("--dir-ro").arg(mapping(directory)).arg("--");
+                (command, GUEST_DIRECTORY.into())
             }
             Same(arguments) | Program(_, arguments) => {
                 let mut command = Command::new(program.unwrap_or_else(|| context.peer.clone()));
@@ -197,6 +206,17 @@ impl Recipe {
             }
         }
     }
+}
+
+/// Where a sandboxed client finds the files of its directory.
+const GUEST_DIRECTORY: &str = "/bench";
+
+/// The directory on the host and in there.
+fn mapping(directory: &Path) -> OsString {
+    let mut mapping = directory.as_os_str().to_owned();
+    mapping.push("::");
+    mapping.push(GUEST_DIRECTORY);
+    mapping
 }
 
 /// A cipher suite of TLS 1.3, by its AEAD.
@@ -271,6 +291,13 @@ mod tests {
             assert_eq!(Path::new(command.get_program()).file_stem().unwrap(), file);
             assert!(build.check(&context).unwrap_err().to_string().contains("cargo xtask build"));
         }
+        let (command, directory) = Build::WasmHostCrypto.receiver(&context, Path::new("/d"), &["--no-cache"]);
+        let args: Vec<_> = command.get_args().collect();
+        assert_eq!(args, ["--no-cache", "--dir-ro", "/d::/bench", "--"]);
+        assert_eq!(
+            (command.get_program(), directory.as_str()),
+            ("/b/sandquic-bench-host".as_ref(), "/bench")
+        );
         let (command, _) = Build::WasmUnprotected.receiver(&context, Path::new("/d"), &[]);
         assert!(command.get_args().any(|arg| arg == "/b/sandquic-unprotected.wasm"));
         let server = Build::WasmUnprotected.sender(&context);
