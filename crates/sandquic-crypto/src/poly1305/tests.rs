@@ -1,6 +1,10 @@
 //! The scalar forms and the vector form against arithmetic on single bytes.
 
-use super::{scalar32, scalar64, wide::Power, *};
+use super::{
+    scalar32, scalar64,
+    wide::{Power, balanced},
+    *,
+};
 
 /// Poly1305 by the book: numbers as little-endian bytes, products by hand, reduction by subtraction.
 pub(crate) mod model {
@@ -207,6 +211,22 @@ fn powers_are_balanced() {
             assert!(low.abs() <= 5 * 4101 && high.abs() <= 5 * 4101, "{low} {high}");
         }
         bytes(seed, &mut key);
+    }
+}
+
+#[test]
+fn balanced_limbs_keep_every_bit() {
+    // A last carry can leave limb 0 above its 26 bits.
+    for first in [0, 1, 0x0fff, 0x1000, 0x1fff, 0x2000, 0x3ff_ffff, 1 << 26, (1 << 26) + 4] {
+        for other in [0, 0x155_5555, 0x2aa_aaaa, 0x3ff_ffff] {
+            // A small last limb, so that the number fits an i128 and nothing wraps around the modulus.
+            let limbs26 = [first, other, other, other, 0xfff];
+            let want = limbs26.iter().rev().fold(0, |sum, limb| (sum << 26) + i128::from(*limb));
+            let limbs = balanced(limbs26);
+            assert!(limbs.iter().all(|limb| limb.abs() <= 4101), "{limbs:?}");
+            let got = limbs.iter().rev().fold(0, |sum, limb| (sum << 13) + i128::from(*limb));
+            assert_eq!(got, want, "{limbs26:x?}");
+        }
     }
 }
 

@@ -45,22 +45,29 @@ impl Power {
         for _ in 0..exponent.trailing_zeros() {
             power = square(power);
         }
-        let mut limbs = [0i32; 10];
-        let mut carry = 0;
-        for (i, limb) in limbs.iter_mut().enumerate() {
-            let bits = ((power[i / 2] >> (13 * (i % 2))) & 0x1fff) as i32 + carry;
-            carry = (bits + 0x1000) >> 13;
-            *limb = bits - (carry << 13);
-        }
-        limbs[0] += 5 * carry;
+        let limbs = balanced(power);
         let c = |m: i32| if m >= 0 { limbs[m as usize] } else { 5 * limbs[(m + 10) as usize] };
         let pair = |m: i32| (c(m) as u32 & 0xffff) | ((c(m - 1) as u32) << 16);
         Self { pairs: core::array::from_fn(|i| pair(i as i32 - 8)), exponent }
     }
 }
 
+/// Ten balanced limbs of 13 bits from five of 26, the first of which may be at 2^26 or a little above.
+pub(super) fn balanced(power: [u64; 5]) -> [i32; 10] {
+    let mut limbs = [0; 10];
+    let mut carry = 0;
+    for (i, limb) in limbs.iter_mut().enumerate() {
+        let half = if i % 2 == 0 { power[i / 2] & 0x1fff } else { power[i / 2] >> 13 };
+        let bits = half as i32 + carry;
+        carry = (bits + 0x1000) >> 13;
+        *limb = bits - (carry << 13);
+    }
+    limbs[0] += 5 * carry;
+    limbs
+}
+
 /// Squares an element in limbs of 26 bits (at most 2^26 + 2^10 each); the result is again that small, below 2^26 but
-/// for limb 1.
+/// for limb 0, which is below 2^26 + 5.
 fn square(a: [u64; 5]) -> [u64; 5] {
     let [a0, a1, a2, a3, a4] = a;
     let (b3, b4) = (5 * a3, 5 * a4);
