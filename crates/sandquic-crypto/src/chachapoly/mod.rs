@@ -21,11 +21,16 @@ use core::fmt;
 pub use aead;
 use aead::{
     AeadCore, AeadInOut, Error, KeyInit, KeySizeUser, TagPosition,
+    array::Array,
     consts::{U12, U16, U24, U32},
     inout::InOutBuf,
 };
 
-use crate::{chacha::block, stream};
+use crate::{
+    chacha::{R20, block, hchacha},
+    stream,
+    wipe::wipe,
+};
 use kernel::{Crypt, Direction, Open, Seal};
 
 /// A key, 32 bytes.
@@ -63,8 +68,10 @@ fn crypt<D: Direction>(
         return Err(Error);
     }
     let [a, b, c]: [u32; 3] = stream::to_words(nonce);
-    let state = block::state(key, [0, a, b, c]);
-    Ok(crate::backend::dispatch(Crypt::<D>::new(&state, associated_data, data)))
+    let mut state = block::state(key, [0, a, b, c]);
+    let tag = crate::backend::dispatch(Crypt::<D>::new(&state, associated_data, data));
+    wipe(&mut state);
+    Ok(tag)
 }
 
 /// Decrypts in place. On failure the data are zeros: decryption has gone along with authentication, and what it wrote
@@ -82,16 +89,12 @@ fn open(
 
 /// The key and the nonce of the ChaCha20-Poly1305 that a 24-byte nonce stands for.
 fn extended(key: &[u8; 32], nonce: &[u8; 24]) -> ([u8; 32], [u8; 12]) {
-    let [a, b, c, d, e, f]: [u32; 6] = stream::to_words(nonce);
-    let x = block::permute::<10>(&block::state(key, [a, b, c, d]));
-    let mut subkey = [0; 32];
-    for (bytes, word) in subkey.as_chunks_mut().0.iter_mut().zip(x[..4].iter().chain(&x[12..])) {
-        *bytes = word.to_le_bytes();
-    }
+    let (input, rest) = nonce.split_at(16);
+    let mut subkey_input = Array::default();
+    subkey_input.copy_from_slice(input);
     let mut short = [0; 12];
-    short[4..8].copy_from_slice(&e.to_le_bytes());
-    short[8..].copy_from_slice(&f.to_le_bytes());
-    (subkey, short)
+    short[4..].copy_from_slice(rest);
+    (hchacha::<R20>(key.into(), &subkey_input).0, short)
 }
 
 impl AeadCore for ChaCha20Poly1305 {
@@ -136,8 +139,10 @@ impl AeadInOut for XChaCha20Poly1305 {
         buffer: InOutBuf<'_, '_, u8>,
     ) -> Result<Tag, Error> {
         let data = buffer.into_out_with_copied_in();
-        let (key, nonce) = extended(&self.key, &nonce.0);
-        crypt::<Seal>(&key, &nonce, associated_data, data).map(Into::into)
+        let (mut key, nonce) = extended(&self.key, &nonce.0);
+        let tag = crypt::<Seal>(&key, &nonce, associated_data, data);
+        wipe(&mut key);
+        tag.map(Into::into)
     }
 
     fn decrypt_inout_detached(
@@ -147,8 +152,10 @@ impl AeadInOut for XChaCha20Poly1305 {
         buffer: InOutBuf<'_, '_, u8>,
         tag: &Tag,
     ) -> Result<(), Error> {
-        let (key, nonce) = extended(&self.key, &nonce.0);
-        open(&key, &nonce, associated_data, buffer.into_out_with_copied_in(), &tag.0)
+        let (mut key, nonce) = extended(&self.key, &nonce.0);
+        let opened = open(&key, &nonce, associated_data, buffer.into_out_with_copied_in(), &tag.0);
+        wipe(&mut key);
+        opened
     }
 }
 
@@ -173,7 +180,7 @@ macro_rules! common {
         #[cfg(feature = "zeroize")]
         impl Drop for $name {
             fn drop(&mut self) {
-                crate::wipe::wipe(&mut self.key);
+                wipe(&mut self.key);
             }
         }
 
