@@ -78,6 +78,12 @@ fn points_of_small_order() {
         let mut hybrid = client.pub_key().to_vec();
         hybrid[1184..].copy_from_slice(&share);
         assert_eq!(X25519MLKEM768.start_and_complete(&hybrid).err(), Some(INVALID));
+        // The same from a server, to the whole and to the half.
+        let server = X25519MLKEM768.start_and_complete(client.pub_key()).unwrap();
+        let answer = [&server.pub_key[..1088], &share].concat();
+        assert_eq!(client.complete(&answer).err(), Some(INVALID));
+        let client = X25519MLKEM768.start().unwrap();
+        assert_eq!(client.complete_hybrid_component(&share).err(), Some(INVALID));
     }
 }
 

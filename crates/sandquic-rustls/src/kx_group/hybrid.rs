@@ -11,7 +11,7 @@ use ml_kem::{B32, Decapsulate, KeyExport, Seed};
 use rustls::crypto::{ActiveKeyExchange, CompletedKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, ProtocolVersion};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::{INVALID_SHARE, x25519};
 use crate::random;
@@ -22,10 +22,9 @@ pub(super) struct Group;
 
 impl SupportedKxGroup for Group {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        let mut seed = Seed::default();
+        let mut seed = Zeroizing::new(Seed::default());
         random::fill(&mut seed)?;
-        let kem = DecapsulationKey::from_seed(seed);
-        seed.zeroize();
+        let kem = DecapsulationKey::from_seed(*seed);
         let ecdh = x25519::Exchange::start()?;
         let share = [kem.encapsulation_key().to_bytes().as_slice(), ecdh.share()].concat();
         Ok(Box::new(Exchange { kem, ecdh, share }))
@@ -35,13 +34,12 @@ impl SupportedKxGroup for Group {
         let (kem_share, ecdh_share) = split(peer_pub_key)?;
         let key = kem_share.try_into().map_err(|_| INVALID_SHARE)?;
         let key = EncapsulationKey::new(key).map_err(|_| INVALID_SHARE)?;
-        let mut message = B32::default();
+        let mut message = Zeroizing::new(B32::default());
         random::fill(&mut message)?;
-        let (ciphertext, mut kem_secret) = key.encapsulate_deterministic(&message);
-        message.zeroize();
+        let (ciphertext, kem_secret) = key.encapsulate_deterministic(&message);
+        let kem_secret = Zeroizing::new(kem_secret);
         let ecdh = x25519::Exchange::start()?;
         let secret = join(&kem_secret, &ecdh.agree(ecdh_share)?);
-        kem_secret.zeroize();
         Ok(CompletedKeyExchange {
             group: NamedGroup::X25519MLKEM768,
             pub_key: [ciphertext.as_slice(), ecdh.share()].concat(),
@@ -73,10 +71,8 @@ impl ActiveKeyExchange for Exchange {
     fn complete(self: Box<Self>, peer_pub_key: &[u8]) -> Result<SharedSecret, Error> {
         let (ciphertext, ecdh_share) = split(peer_pub_key)?;
         let ciphertext = ciphertext.try_into().map_err(|_| INVALID_SHARE)?;
-        let mut kem_secret = self.kem.decapsulate(ciphertext);
-        let secret = join(&kem_secret, &self.ecdh.agree(ecdh_share)?);
-        kem_secret.zeroize();
-        Ok(secret)
+        let kem_secret = Zeroizing::new(self.kem.decapsulate(ciphertext));
+        Ok(join(&kem_secret, &self.ecdh.agree(ecdh_share)?))
     }
 
     /// A server without the hybrid can take the X25519 half of the same offer.
