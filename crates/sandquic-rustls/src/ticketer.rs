@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use rustls::Error;
-use rustls::crypto::GetRandomFailed;
+use rustls::crypto::{GetRandomFailed, SecureRandom};
 use rustls::server::ProducesTickets;
 use rustls::ticketer::TicketRotator;
 use zeroize::Zeroizing;
 
 use crate::ciphers::{Aead, Ciphers, DefaultCiphers, NONCE_LEN, TAG_LEN};
 use crate::quic::open;
+use crate::random::System;
 
 /// How long a key seals new tickets, in seconds; it opens old ones for as long again.
 const ROTATION: u32 = 6 * 60 * 60;
@@ -36,8 +37,8 @@ pub fn ticketer() -> Result<Arc<dyn ProducesTickets>, Error> {
 pub fn ticket_key() -> Result<Box<dyn ProducesTickets>, GetRandomFailed> {
     let mut name = [0; NAME_LEN];
     let mut key = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut name).map_err(|_| GetRandomFailed)?;
-    getrandom::fill(&mut *key).map_err(|_| GetRandomFailed)?;
+    System.fill(&mut name)?;
+    System.fill(&mut *key)?;
     Ok(Box::new(TicketKey { name, aead: Aead::new(&key) }))
 }
 
@@ -58,7 +59,7 @@ impl ProducesTickets for TicketKey {
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
         // A counter would tell an observer how many tickets there are.
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).ok()?;
+        System.fill(&mut nonce).ok()?;
         let mut ticket = Vec::with_capacity(NAME_LEN + NONCE_LEN + plain.len() + TAG_LEN);
         ticket.extend_from_slice(&self.name);
         ticket.extend_from_slice(&nonce);

@@ -147,8 +147,8 @@ impl<A: Aead<KEY>, const KEY: usize> Tls12AeadAlgorithm for AesGcm<A, KEY> {
     }
 }
 
-/// The first nonce: the salt, then bytes of the key block that every record's number is added to, so that the
-/// explicit part tells nothing and never repeats.
+/// The first nonce: the salt, then bytes of the key block. Every record's number is xored into these, so the explicit
+/// part never repeats under a key.
 fn gcm_iv(salt: &[u8], explicit: &[u8]) -> Iv {
     let mut iv = [0; NONCE_LEN];
     iv[..SALT_LEN].copy_from_slice(salt);

@@ -290,3 +290,55 @@ fn changed_record() {
         }
     }
 }
+
+/// A record too short for its nonce and tag, or with nothing between them but no valid tag, is a decryption error.
+#[test]
+fn truncated_records() {
+    use std::io::Write;
+    for &suite in ALL_CIPHER_SUITES {
+        let identity = if format!("{:?}", suite.suite()).contains("_RSA_") { RSA2048 } else { P256 };
+        let client = Arc::new(client_config(with_suite(provider(), suite), CA, None));
+        let server = Arc::new(server_config(provider(), identity, None));
+        for len in [1, 7, 8, 9, 15, 16, 17, 23, 24, 25] {
+            let mut pair = Pair::new(client.clone(), server.clone());
+            pair.run().unwrap();
+            pair.client.writer().write_all(&[7; 100]).unwrap();
+            let mut record = vec![];
+            pair.client.write_tls(&mut record).unwrap();
+            record[3..5].copy_from_slice(&u16::to_be_bytes(len));
+            record.truncate(5 + usize::from(len));
+            pair.server.read_tls(&mut &record[..]).unwrap();
+            let error = pair.server.process_new_packets().unwrap_err();
+            assert_eq!(error, Error::DecryptError, "{suite:?} {len} bytes");
+        }
+    }
+}
+
+/// RFC 5288, 3: with AES-GCM in TLS 1.2 the nonce of a record is its own, and not a plain counter of records.
+#[cfg(feature = "tls12")]
+#[test]
+fn explicit_nonces() {
+    use std::io::Write;
+    for &suite in ALL_CIPHER_SUITES {
+        let name = format!("{:?}", suite.suite());
+        if suite.tls13().is_some() || !name.contains("GCM") {
+            continue;
+        }
+        let identity = if name.contains("_RSA_") { RSA2048 } else { P256 };
+        let client = client_config(with_suite(provider(), suite), CA, None);
+        let mut pair = Pair::new(client.into(), server_config(provider(), identity, None).into());
+        pair.run().unwrap();
+        let mut nonces = vec![];
+        for _ in 0..40 {
+            pair.client.writer().write_all(b"same").unwrap();
+            let mut record = vec![];
+            pair.client.write_tls(&mut record).unwrap();
+            assert_eq!(record.len(), 5 + 8 + 4 + 16, "{name}");
+            nonces.push(record[5..13].to_vec());
+        }
+        assert!(nonces[0][..4] != [0; 4], "{name}: the nonce shows the number of the record");
+        nonces.sort();
+        nonces.dedup();
+        assert_eq!(nonces.len(), 40, "{name}");
+    }
+}
