@@ -48,60 +48,65 @@ fn aes_known_answers_and_multi_block() {
     assert_eq!(count, 1099);
 }
 
-/// AESAVS, section 6.4.1: a thousand encryptions, then a key made of the old one and the last outputs, a hundred times.
-fn monte_carlo<C, T>(key: &[u8], plain: &str, first: Option<&str>)
+/// AESAVS, section 6.4.1: a thousand blocks, each the output of the one before, then a key made of the old one and the
+/// last outputs, a hundred times. Every output is compared with RustCrypto's crate, the last one with NIST's value.
+fn monte_carlo<C, T>([key, input, output]: [&str; 3], decrypt: bool)
 where
     C: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt + BlockSizeUser<BlockSize = U16>,
-    T: KeyInit + BlockCipherEncrypt + BlockSizeUser<BlockSize = U16>,
+    T: KeyInit + BlockCipherEncrypt + BlockCipherDecrypt + BlockSizeUser<BlockSize = U16>,
 {
-    let mut key = key.to_vec();
-    let mut block: [u8; 16] = hex(plain).try_into().unwrap();
-    for round in 0..if common::small() { 5 } else { 100 } {
+    fn step<C>(cipher: &C, block: &mut cipher::Block<C>, decrypt: bool)
+    where
+        C: BlockCipherEncrypt + BlockCipherDecrypt,
+    {
+        if decrypt { cipher.decrypt_block(block) } else { cipher.encrypt_block(block) }
+    }
+
+    let mut key = hex(key);
+    let mut block: [u8; 16] = hex(input).try_into().unwrap();
+    let rounds = if common::small() { 3 } else { 100 };
+    for round in 0..rounds {
         let (ours, theirs) = (C::new_from_slice(&key).unwrap(), T::new_from_slice(&key).unwrap());
-        let start = block;
-        let mut their_block = block;
-        let mut previous = block;
+        let start = block.into();
+        let (mut our_block, mut their_block, mut previous) = (start, start, start);
         for _ in 0..1000 {
-            previous = block;
-            let mut b = block.into();
-            ours.encrypt_block(&mut b);
-            block = b.into();
-            let mut b = their_block.into();
-            theirs.encrypt_block(&mut b);
-            their_block = b.into();
+            previous = our_block;
+            step(&ours, &mut our_block, decrypt);
+            step(&theirs, &mut their_block, decrypt);
         }
-        assert_eq!(block, their_block, "round {round}");
-        if round == 0
-            && let Some(first) = first
-        {
-            assert_eq!(block.as_slice(), hex(first));
-        }
-        let mut back = block;
+        assert_eq!(our_block, their_block, "round {round}");
+        block = our_block.into();
+        let mut back = our_block;
         for _ in 0..1000 {
-            let mut b = back.into();
-            ours.decrypt_block(&mut b);
-            back = b.into();
+            step(&ours, &mut back, !decrypt);
         }
         assert_eq!(back, start, "round {round}, back");
-        let outputs = [previous, block].concat();
+        let outputs = [previous.0, block].concat();
         let tail = &outputs[32 - key.len()..];
         for (key, output) in key.iter_mut().zip(tail) {
             *key ^= output;
         }
     }
+    if rounds == 100 {
+        assert_eq!(block.as_slice(), hex(output), "the last output");
+    }
 }
 
 #[test]
 fn aes_monte_carlo() {
-    monte_carlo::<Aes128, aes::Aes128>(
-        &hex("139a35422f1d61de3c91787fe0507afd"),
-        "b9145a768b7dc489a096b546f43b231f",
-        Some("d7c3ffac9031238650901e157364c386"),
-    );
-    // The longer keys from NIST's procedure, with RustCrypto's crate for the answers.
-    let key: [u8; 32] = core::array::from_fn(|i| i as u8);
-    monte_carlo::<Aes192, aes::Aes192>(&key[..24], "00112233445566778899aabbccddeeff", None);
-    monte_carlo::<Aes256, aes::Aes256>(&key, "00112233445566778899aabbccddeeff", None);
+    let mut count = 0;
+    for case in cases(include_str!("data/nist-aes-monte.txt")) {
+        let [direction, values @ ..] = &case[..] else { panic!("no direction: {case:?}") };
+        let values: [&str; 3] = values.try_into().unwrap();
+        let decrypt = *direction == "decrypt";
+        match values[0].len() {
+            32 => monte_carlo::<Aes128, aes::Aes128>(values, decrypt),
+            48 => monte_carlo::<Aes192, aes::Aes192>(values, decrypt),
+            _ => monte_carlo::<Aes256, aes::Aes256>(values, decrypt),
+        }
+        count += 1;
+    }
+    assert_eq!(count, 6);
 }
 
 fn message<A>(case: &[&str])
