@@ -180,6 +180,9 @@ fn native(context: &Context) -> Result<Tally> {
         Err(error) => tally.check("the stock wasmtime", Err(error.message().to_owned())),
     }
     tally.add(harness("native tests", cargo.limit(Duration::from_secs(40 * 60)))?);
+    let without = "test --release --no-fail-fast --package sandquic-rustls --no-default-features";
+    let cargo = workspace.cargo().words(without).limit(Duration::from_secs(20 * 60));
+    tally.add(harness("the provider without TLS 1.2", cargo)?);
     Ok(tally)
 }
 
