@@ -13,7 +13,7 @@ use crate::{
     backend,
     ghash::{
         HashKey,
-        table::{Pairs, Tables},
+        table::{Pair, Pairs},
     },
     simd::{Kernel, Vector},
 };
@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct Message<'a> {
     pub(super) aes: &'a Key,
     pub(super) hash: &'a HashKey,
-    pub(super) tables: &'a Tables,
+    pub(super) tables: &'a Pair,
     pub(super) nonce: &'a [u8; 12],
     pub(super) associated_data: &'a [u8],
     pub(super) data: &'a mut [u8],

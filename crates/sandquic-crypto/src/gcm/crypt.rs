@@ -26,23 +26,25 @@ pub(super) fn crypt<const OPEN: bool>(
 ) -> [u8; 16] {
     match backend::try_aes_clmul(Native::<OPEN> { aes, hash, nonce, associated_data, data }) {
         Ok(tag) => tag,
-        Err(Native { data, .. }) => match hash.tables() {
-            Some(tables) if aes.is_soft() => {
-                let mut tag = [0; 16];
-                beside::crypt(Message {
-                    aes,
-                    hash,
-                    tables,
-                    nonce,
-                    associated_data,
-                    data,
-                    open: OPEN,
-                    tag: &mut tag,
-                });
-                tag
+        Err(Native { data, .. }) => {
+            match hash.pair(associated_data.len().div_ceil(16) + data.len().div_ceil(16)) {
+                Some(tables) if aes.is_soft() => {
+                    let mut tag = [0; 16];
+                    beside::crypt(Message {
+                        aes,
+                        hash,
+                        tables,
+                        nonce,
+                        associated_data,
+                        data,
+                        open: OPEN,
+                        tag: &mut tag,
+                    });
+                    tag
+                }
+                _ => soft::<OPEN>(aes, hash, nonce, associated_data, data),
             }
-            _ => soft::<OPEN>(aes, hash, nonce, associated_data, data),
-        },
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![doc = include_str!("../../docs/ghash.md")]
 
 pub(crate) mod clmul;
+mod lazy;
 mod scalar;
 pub(crate) mod table;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use crate::wipe::wipe;
 /// Indices that turn a block round.
 pub(crate) static REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 
-/// H with its tables or powers, built once.
+/// H with its tables or powers.
 #[derive(Clone)]
 pub(crate) struct HashKey {
     form: Form,
@@ -38,7 +39,7 @@ pub(crate) struct HashKey {
 #[allow(clippy::large_enum_variant, reason = "no allocator; a program uses one variant for all its keys")]
 enum Form {
     Clmul([[u8; 16]; clmul::POWERS]),
-    Table(table::Tables),
+    Table(lazy::Tables),
     Scalar([u8; 16]),
 }
 
@@ -62,7 +63,8 @@ impl HashKey {
     // One copy of several kilobytes of code.
     #[inline(never)]
     pub(crate) fn absorb(&self, y: &mut [u8; 16], blocks: &[u8], reverse: bool) {
-        let absorb = Absorb { key: self, y, blocks, reverse };
+        let pair = self.pair(blocks.len() / 16);
+        let absorb = Absorb { key: self, pair, y, blocks, reverse };
         if let Err(absorb) = backend::try_clmul(absorb) {
             backend::dispatch_narrow(absorb);
         }
@@ -80,11 +82,11 @@ impl HashKey {
 }
 
 impl HashKey {
-    /// The tables, if that is what the key was built for.
+    /// The tables for pairs, if the key was built for tables and so many blocks are reason to have these.
     #[inline(always)]
-    pub(crate) fn tables(&self) -> Option<&table::Tables> {
+    pub(crate) fn pair(&self, blocks: usize) -> Option<&table::Pair> {
         match &self.form {
-            Form::Table(tables) => Some(tables),
+            Form::Table(tables) => tables.pair(blocks),
             _ => None,
         }
     }
@@ -95,7 +97,7 @@ impl Drop for HashKey {
     fn drop(&mut self) {
         match &mut self.form {
             Form::Clmul(powers) => wipe(powers.as_flattened_mut()),
-            Form::Table(tables) => wipe(tables.as_flattened_mut().as_flattened_mut().as_flattened_mut()),
+            Form::Table(tables) => tables.wipe(),
             Form::Scalar(h) => wipe(h),
         }
     }
@@ -126,9 +128,10 @@ impl Kernel for BuildTables<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         if V::FAST_SWIZZLE {
-            *self.into = Form::Table([[[[0; 16]; 2]; 16]; table::POWERS]);
+            // In its place: moves of half a kilobyte show.
+            *self.into = Form::Table(lazy::Tables::new());
             if let Form::Table(tables) = self.into {
-                table::build::<V>(self.h, tables);
+                tables.build::<V>(self.h);
             }
         }
     }
@@ -137,8 +140,25 @@ impl Kernel for BuildTables<'_> {
     fn soft(self) {}
 }
 
+struct BuildPair<'a>(&'a table::Table);
+
+impl Kernel for BuildPair<'_> {
+    type Output = table::Pair;
+
+    #[inline(always)]
+    fn run<V: Vector>(self) -> table::Pair {
+        table::square::<V>(self.0)
+    }
+
+    #[inline(always)]
+    fn soft(self) -> table::Pair {
+        Kernel::run::<crate::simd::portable::V128>(self)
+    }
+}
+
 struct Absorb<'a> {
     key: &'a HashKey,
+    pair: Option<&'a table::Pair>,
     y: &'a mut [u8; 16],
     blocks: &'a [u8],
     reverse: bool,
@@ -162,7 +182,7 @@ impl Kernel for Absorb<'_> {
             return self.soft();
         }
         if let Form::Table(tables) = &self.key.form {
-            table::absorb::<V>(tables, self.y, self.blocks, self.reverse);
+            table::absorb::<V>(&tables.first, self.pair, self.y, self.blocks, self.reverse);
         }
     }
 

@@ -19,11 +19,8 @@ use crate::{aes::bitslice::Beside, simd::Vector};
 /// Rows of the multiples: byte j of those of a high nibble, then of a low one.
 pub(crate) type Table = [[[u8; 16]; 2]; 16];
 
-/// The number of powers of H that have a table, and of blocks in a group.
-pub(crate) const POWERS: usize = 2;
-
-/// The tables of H and H^2.
-pub(crate) type Tables = [Table; POWERS];
+/// The tables of H and H^2, for groups of two blocks.
+pub(crate) type Pair = [Table; 2];
 
 /// Multiplies by x.
 #[inline(always)]
@@ -31,34 +28,38 @@ pub(crate) fn times_x(h: u128) -> u128 {
     (h >> 1) ^ (0u128.wrapping_sub(h & 1) & (0xe1 << 120))
 }
 
-/// Builds the tables.
+/// The tables of H^2 beside those of H.
 #[inline(always)]
-pub(crate) fn build<V: Vector>(h: &[u8; 16], tables: &mut Tables) {
+pub(crate) fn square<V: Vector>(first: &Table) -> Pair {
     let constants = Constants::load();
-    let mut power = *h;
-    for i in 0..POWERS {
-        if i > 0 {
-            let mut product = Product([0; 32]);
-            let power_v = V::load(&power);
-            Group::<V, 1>::new([power_v]).all([&tables[0]], &mut product, &constants);
-            product.reduce(&constants).store(&mut power);
+    // The multiple of H by the high nibble 8 is H.
+    let mut power = core::array::from_fn(|j| first[j][0][8]);
+    let mut product = Product([0; 32]);
+    Group::<V, 1>::new([V::load(&power)]).all([first], &mut product, &constants);
+    product.reduce(&constants).store(&mut power);
+    let mut pair = [*first; 2];
+    build::<V>(&power, &mut pair[1]);
+    pair
+}
+
+/// Builds the tables of a multiplier.
+#[inline(always)]
+pub(crate) fn build<V: Vector>(h: &[u8; 16], table: &mut Table) {
+    let mut multiple = u128::from_be_bytes(*h);
+    for nibble in 0..2 {
+        let mut t = [V::zero(); 16];
+        for bit in [8, 4, 2, 1] {
+            let v = V::load(&multiple.to_be_bytes());
+            // Multiples with this as the lowest bit so far: those of the higher bits, plus it.
+            let mut n = 0;
+            while n < 16 {
+                t[n + bit] = t[n].xor(v);
+                n += 2 * bit;
+            }
+            multiple = times_x(multiple);
         }
-        let mut multiple = u128::from_be_bytes(power);
-        for nibble in 0..2 {
-            let mut t = [V::zero(); 16];
-            for bit in [8, 4, 2, 1] {
-                let v = V::load(&multiple.to_be_bytes());
-                // Multiples with this as the lowest bit so far: those of the higher bits, plus it.
-                let mut n = 0;
-                while n < 16 {
-                    t[n + bit] = t[n].xor(v);
-                    n += 2 * bit;
-                }
-                multiple = times_x(multiple);
-            }
-            for (bytes, row) in tables[i].iter_mut().zip(transpose(t)) {
-                row.store(&mut bytes[nibble]);
-            }
+        for (bytes, row) in table.iter_mut().zip(transpose(t)) {
+            row.store(&mut bytes[nibble]);
         }
     }
 }
@@ -173,9 +174,15 @@ impl<V: Vector, const G: usize> Group<V, G> {
     }
 }
 
-/// Absorbs whole blocks, each turned round with `reverse`.
+/// Absorbs whole blocks, each turned round with `reverse`: in pairs if there are tables for it.
 #[inline(always)]
-pub(crate) fn absorb<V: Vector>(tables: &Tables, y: &mut [u8; 16], blocks: &[u8], reverse: bool) {
+pub(crate) fn absorb<V: Vector>(
+    first: &Table,
+    pair: Option<&Pair>,
+    y: &mut [u8; 16],
+    blocks: &[u8],
+    reverse: bool,
+) {
     let backwards = V::opaque(&super::REVERSE);
     let constants = Constants::load();
     let load = |block: &[u8]| {
@@ -184,16 +191,20 @@ pub(crate) fn absorb<V: Vector>(tables: &Tables, y: &mut [u8; 16], blocks: &[u8]
     };
     let mut sum = V::load(y);
     let mut product = Product([0; 32]);
-    let (pairs, rest) = blocks.as_chunks::<32>();
-    for pair in pairs {
-        // Opaque, lest the rows be loaded once before the loop, which makes spilled registers of them.
-        let [h1, h2] = black_box(tables);
-        let blocks = [load(&pair[..16]).xor(sum), load(&pair[16..])];
-        Group::new(blocks).all([h2, h1], &mut product, &constants);
-        sum = product.reduce(&constants);
+    let mut rest = blocks;
+    if let Some(tables) = pair {
+        let (pairs, last) = blocks.as_chunks::<32>();
+        for pair in pairs {
+            // Opaque, lest the rows be loaded once before the loop, which makes spilled registers of them.
+            let [h1, h2] = black_box(tables);
+            let blocks = [load(&pair[..16]).xor(sum), load(&pair[16..])];
+            Group::new(blocks).all([h2, h1], &mut product, &constants);
+            sum = product.reduce(&constants);
+        }
+        rest = last;
     }
-    if !rest.is_empty() {
-        Group::new([load(rest).xor(sum)]).all([&tables[0]], &mut product, &constants);
+    for block in rest.as_chunks::<16>().0 {
+        Group::new([load(block).xor(sum)]).all([black_box(first)], &mut product, &constants);
         sum = product.reduce(&constants);
     }
     sum.store(y);
@@ -201,14 +212,14 @@ pub(crate) fn absorb<V: Vector>(tables: &Tables, y: &mut [u8; 16], blocks: &[u8]
 
 /// GHASH of two blocks at a time, in halves that go beside other work.
 pub(crate) struct Pairs<'a, V> {
-    tables: &'a Tables,
+    tables: &'a Pair,
     constants: Constants<V>,
     product: Product,
 }
 
 impl<'a, V: Vector> Pairs<'a, V> {
     #[inline(always)]
-    pub(crate) fn new(tables: &'a Tables) -> Self {
+    pub(crate) fn new(tables: &'a Pair) -> Self {
         Self { tables, constants: Constants::load(), product: Product([0; 32]) }
     }
 

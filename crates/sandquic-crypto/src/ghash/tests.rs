@@ -1,6 +1,7 @@
 //! Every form against multiplication bit by bit.
 
 use super::*;
+use crate::simd::portable;
 
 /// GHASH by the book: NIST SP 800-38D, algorithms 1 and 2.
 pub(crate) mod model {
@@ -46,15 +47,20 @@ fn check(h: &[u8; 16], blocks: &[u8]) {
     key.absorb(&mut y, blocks, false);
     assert_eq!(y, want, "{} bytes, {}", blocks.len(), backend::clmul_backend());
 
-    let mut y = [0; 16];
-    backend::dispatch_narrow(Absorb { key: &soft_key(h), y: &mut y, blocks, reverse: false });
-    assert_eq!(y, want, "{} bytes, vectors", blocks.len());
+    let soft = soft_key(h);
+    for pair in [None, soft.pair(1000)] {
+        let mut y = [0; 16];
+        backend::dispatch_narrow(Absorb { key: &soft, pair, y: &mut y, blocks, reverse: false });
+        assert_eq!(y, want, "{} bytes, vectors, pairs: {}", blocks.len(), pair.is_some());
+    }
 
-    let mut y = [0; 16];
-    let mut tables = [[[[0; 16]; 2]; 16]; table::POWERS];
-    table::build::<crate::simd::portable::V128>(h, &mut tables);
-    table::absorb::<crate::simd::portable::V128>(&tables, &mut y, blocks, false);
-    assert_eq!(y, want, "{} bytes, tables on portable vectors", blocks.len());
+    let mut first = [[[0; 16]; 2]; 16];
+    table::build::<portable::V128>(h, &mut first);
+    for pair in [None, Some(table::square::<portable::V128>(&first))] {
+        let mut y = [0; 16];
+        table::absorb::<portable::V128>(&first, pair.as_ref(), &mut y, blocks, false);
+        assert_eq!(y, want, "{} bytes, tables on portable vectors, pairs: {}", blocks.len(), pair.is_some());
+    }
 
     let mut y = [0; 16];
     scalar::absorb(h, &mut y, blocks, false);
@@ -69,9 +75,9 @@ fn check(h: &[u8; 16], blocks: &[u8]) {
     key.absorb(&mut y, &turned, true);
     assert_eq!(y, want, "{} bytes, cut and turned", blocks.len());
     let mut y = [0; 16];
-    let soft = soft_key(h);
-    backend::dispatch_narrow(Absorb { key: &soft, y: &mut y, blocks: &blocks[..cut], reverse: false });
-    backend::dispatch_narrow(Absorb { key: &soft, y: &mut y, blocks: &turned, reverse: true });
+    let pair = soft.pair(0);
+    backend::dispatch_narrow(Absorb { key: &soft, pair, y: &mut y, blocks: &blocks[..cut], reverse: false });
+    backend::dispatch_narrow(Absorb { key: &soft, pair, y: &mut y, blocks: &turned, reverse: true });
     assert_eq!(y, want, "{} bytes, cut and turned, vectors", blocks.len());
 }
 
@@ -114,4 +120,20 @@ fn rfc8452_appendix_a() {
     let mut ghash = GHash::new(&h.into());
     ghash.update(&[x1.into(), x2.into()]);
     assert_eq!(ghash.finalize().0, hex("bd9b3997046731fb96251b91f9c99d7a"));
+}
+
+/// The tables of H^2 come with one long message or with many short ones; a copy of the key hashes alike.
+#[test]
+fn the_second_tables_are_built_when_they_pay() {
+    let key = soft_key(&[0x42; 16]);
+    if !matches!(key.form, Form::Table(_)) || cfg!(not(feature = "std")) {
+        return;
+    }
+    assert!(key.pair(7).is_none());
+    assert!(key.clone().pair(31).is_none());
+    assert!(key.clone().pair(32).is_some());
+    assert!((0..3).all(|_| key.pair(7).is_none()));
+    assert!(key.pair(7).is_some());
+    assert!(key.pair(0).is_some());
+    assert_eq!(key.pair(0), key.clone().pair(0));
 }
