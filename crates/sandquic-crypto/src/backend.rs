@@ -9,7 +9,8 @@
 //!
 //! `soft` is scalar code; `portable` runs the vector algorithms on a vector type in plain Rust, which is
 //! slow and meant for checkers. `--cfg sandquic_aes="soft|native"` and `--cfg sandquic_clmul="soft|native"`
-//! do the same for the instructions of AES and GHASH, which x86 and aarch64 have.
+//! do the same for the instructions of AES and GHASH, which x86 and aarch64 have. On x86, VAES and VPCLMULQDQ on 256 bits
+//! are used where they are found and neither `sandquic_aes` nor `sandquic_backend="sse2"` forces something narrower.
 
 #[cfg(all(sandquic_backend = "simd128", not(all(target_arch = "wasm32", target_feature = "simd128"))))]
 compile_error!(
@@ -120,7 +121,7 @@ pub(crate) use chosen::{dispatch, dispatch_narrow};
 
 mod native;
 #[allow(unused_imports, reason = "features take away the users")]
-pub(crate) use native::{try_aes, try_aes_clmul, try_clmul};
+pub(crate) use native::{try_aes, try_aes_clmul, try_aes_clmul_wide, try_aes_wide, try_clmul};
 
 /// The vector backend of this build.
 ///
@@ -135,10 +136,17 @@ pub fn backend() -> &'static str {
     chosen::backend()
 }
 
-/// Whether AES runs on the processor's instructions for it: `"native"` or `"soft"`.
+/// Whether AES runs on the processor's instructions for it: `"native"` or `"soft"`, `"vaes"` where counter modes and
+/// AES-GCM put two blocks in a vector.
 #[must_use]
 pub fn aes_backend() -> &'static str {
-    if native::has_aes() { "native" } else { "soft" }
+    if native::has_wide() {
+        "vaes"
+    } else if native::has_aes() {
+        "native"
+    } else {
+        "soft"
+    }
 }
 
 /// Whether GHASH runs on carry-less multiplication: `"native"` or `"soft"`.

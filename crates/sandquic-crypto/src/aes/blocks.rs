@@ -55,7 +55,7 @@ impl AesKernel for Encrypt<'_> {
     }
 }
 
-/// All rounds on N blocks.
+/// All rounds on N vectors of blocks.
 #[inline(always)]
 pub(crate) fn encrypt_native<A: AesInstructions, const N: usize>(
     aes: A,
@@ -63,19 +63,19 @@ pub(crate) fn encrypt_native<A: AesInstructions, const N: usize>(
     blocks: [A::V; N],
 ) -> [A::V; N] {
     // Loops, not closures: a closure is compiled without the caller's instructions.
-    let first = A::V::load(&keys[0]);
+    let first = A::V::broadcast(&keys[0]);
     let mut x = blocks;
     for x in &mut x {
         *x = x.xor(first);
     }
     let last = keys.len() - 1;
     for key in &keys[1..last] {
-        let key = A::V::load(key);
+        let key = A::V::broadcast(key);
         for x in &mut x {
             *x = aes.encrypt_round(*x, key);
         }
     }
-    let key = A::V::load(&keys[last]);
+    let key = A::V::broadcast(&keys[last]);
     for x in &mut x {
         *x = aes.encrypt_last(*x, key);
     }

@@ -64,7 +64,7 @@ impl<L: Layout> Ctr<'_, L> {
     /// On the processor's instructions if it has them, else on vectors.
     #[inline(always)]
     pub(crate) fn dispatch(self) {
-        if let Err(ctr) = crate::backend::try_aes(self) {
+        if let Err(ctr) = crate::backend::try_aes_wide(self) {
             crate::backend::dispatch_narrow(ctr);
         }
     }
@@ -118,6 +118,27 @@ impl<'a> Progress<'a> {
         })
     }
 
+    /// Uses eight vectors of keystream at a time, as long as there is data for all of their blocks.
+    #[inline(always)]
+    fn batches<L: Layout, A: AesInstructions>(&mut self, aes: A, keys: &[[u8; 16]]) {
+        let mut batches = core::mem::take(&mut self.data).chunks_exact_mut(128 * A::V::LANES);
+        for batch in &mut batches {
+            let mut blocks = [A::V::zero(); 8];
+            for block in &mut blocks {
+                let counter = self.counter;
+                *block = A::V::from_lanes_u32(|lane| {
+                    L::with_counter(self.words, counter.wrapping_add(lane as u32))
+                });
+                self.advance(A::V::LANES as u32);
+            }
+            let keystream = encrypt_native(aes, keys, blocks);
+            for (chunk, keystream) in batch.chunks_exact_mut(16 * A::V::LANES).zip(keystream) {
+                keystream.xor_into(chunk);
+            }
+        }
+        self.data = batches.into_remainder();
+    }
+
     /// Uses N blocks of keystream, or as many as are needed.
     #[inline(always)]
     pub(crate) fn apply<V: Vector, const N: usize>(&mut self, keystream: [V; N]) {
@@ -154,6 +175,8 @@ impl<'a> Progress<'a> {
     }
 }
 
+type NarrowVector<A> = <<A as AesInstructions>::Narrow as AesInstructions>::V;
+
 impl<L: Layout> AesKernel for Ctr<'_, L> {
     type Output = ();
 
@@ -161,19 +184,23 @@ impl<L: Layout> AesKernel for Ctr<'_, L> {
     fn run<A: AesInstructions>(self, aes: A) {
         let (mut progress, key) = Progress::new(self);
         let keys = key.plain();
+        if A::V::LANES > 1 && progress.mask.is_none() {
+            progress.batches::<L, A>(aes, keys);
+        }
+        let aes = aes.narrow();
         loop {
             match progress.blocks() {
                 0 => return,
                 1 => {
-                    let out = encrypt_native(aes, keys, progress.next::<L, A::V, 1>());
+                    let out = encrypt_native(aes, keys, progress.next::<L, NarrowVector<A>, 1>());
                     progress.apply(out);
                 }
                 2..=4 => {
-                    let out = encrypt_native(aes, keys, progress.next::<L, A::V, 4>());
+                    let out = encrypt_native(aes, keys, progress.next::<L, NarrowVector<A>, 4>());
                     progress.apply(out);
                 }
                 _ => {
-                    let out = encrypt_native(aes, keys, progress.next::<L, A::V, 8>());
+                    let out = encrypt_native(aes, keys, progress.next::<L, NarrowVector<A>, 8>());
                     progress.apply(out);
                 }
             }

@@ -174,7 +174,7 @@ impl AesKernel for ExpandNative<'_> {
         let mut decrypt = self.into.plain;
         let count = self.into.count;
         for key in &mut decrypt[1..count - 1] {
-            aes.inv_mix_columns(A::V::load(key)).store(key);
+            aes.inv_mix_columns(<A::Narrow as AesInstructions>::V::load(key)).store(key);
         }
         self.into.form = Form::Native { decrypt };
     }

@@ -70,6 +70,51 @@ pub(crate) fn try_clmul<K: ClmulKernel>(kernel: K) -> Result<K::Output, K> {
     }
 }
 
+cfg_select! {
+    any(target_arch = "x86", target_arch = "x86_64") => {
+        use crate::simd::x86::Wide;
+
+        /// Both instructions on 256 bits, unless something narrower is forced.
+        #[inline(always)]
+        fn wide() -> Option<Wide> {
+            let forced = cfg!(any(sandquic_aes = "soft", sandquic_aes = "native", sandquic_backend = "sse2"));
+            if forced { None } else { Wide::detect() }
+        }
+
+        pub(super) fn has_wide() -> bool {
+            wide().is_some()
+        }
+
+        /// Runs a kernel on instructions for AES, on several blocks a vector if the processor can.
+        #[inline(always)]
+        #[allow(dead_code, reason = "features take away the users")]
+        pub(crate) fn try_aes_wide<K: AesKernel>(kernel: K) -> Result<K::Output, K> {
+            match wide() {
+                Some(wide) => Ok(wide.run(kernel)),
+                None => try_aes(kernel),
+            }
+        }
+
+        /// Runs a kernel on both, on several blocks a vector if the processor can.
+        #[inline(always)]
+        #[allow(dead_code, reason = "features take away the users")]
+        pub(crate) fn try_aes_clmul_wide<K: AesClmulKernel>(kernel: K) -> Result<K::Output, K> {
+            match (wide(), clmul()) {
+                (Some(wide), Some(_)) => Ok(wide.run_with_clmul(kernel)),
+                _ => try_aes_clmul(kernel),
+            }
+        }
+    }
+    _ => {
+        pub(super) fn has_wide() -> bool {
+            false
+        }
+
+        #[allow(unused_imports, reason = "features take away the users")]
+        pub(crate) use {try_aes as try_aes_wide, try_aes_clmul as try_aes_clmul_wide};
+    }
+}
+
 /// Runs a kernel on both.
 #[inline(always)]
 #[allow(dead_code, reason = "features take away the users")]

@@ -6,8 +6,11 @@
 
 use crate::simd::{ClmulInstructions, Vector};
 
-/// Blocks that share a reduction.
-pub(crate) const POWERS: usize = 8;
+/// Blocks that share a reduction at most.
+pub(crate) const POWERS: usize = 16;
+
+/// The powers H^16, .., H^2, H as POLYVAL takes them, and a zero: with vectors of two lanes an odd block stands beside it.
+pub(crate) type Powers = [[u8; 16]; POWERS + 1];
 
 /// A product not yet reduced.
 #[derive(Clone, Copy)]
@@ -44,20 +47,35 @@ impl<W: Vector> Wide<W> {
         let low = low.shuffle_u32::<2, 3, 0, 1>().xor(clmul.mul_lo_lo(low, modulus));
         low.xor(high)
     }
+
+    /// Reduces the sum of all lanes, into the first.
+    #[inline(always)]
+    pub(crate) fn reduce_lanes<C: ClmulInstructions<W = W>>(self, clmul: C) -> W {
+        let reduced = self.reduce(clmul);
+        if W::LANES == 1 {
+            return reduced;
+        }
+        let (first, second) = reduced.zip_lanes(W::zero());
+        first.xor(second)
+    }
 }
 
-/// The powers H, H^2, .. as POLYVAL takes them.
+/// The powers of H.
 #[inline(always)]
-pub(crate) fn build<C: ClmulInstructions>(clmul: C, h: &[u8; 16]) -> [[u8; 16]; POWERS] {
+pub(crate) fn build<C: ClmulInstructions>(clmul: C, h: &[u8; 16]) -> Powers {
     let turned = u128::from_be_bytes(*h);
     let top = 0u128.wrapping_sub(turned >> 127);
     let times_x = (turned << 1) ^ (top & ((0xc2 << 120) | 1));
     let first = C::W::load(&times_x.to_le_bytes());
-    let mut power = first;
-    let mut powers = [[0; 16]; POWERS];
-    for bytes in &mut powers {
-        power.store(bytes);
-        power = Wide::zero().add(clmul, power, first).reduce(clmul);
+    let square = Wide::zero().add(clmul, first, first).reduce(clmul);
+    let (mut odd, mut even) = (first, square);
+    let mut powers = [[0; 16]; POWERS + 1];
+    // Two chains of products, since a product waits for the one before.
+    for i in (0..POWERS).step_by(2).rev() {
+        odd.store(&mut powers[i + 1]);
+        even.store(&mut powers[i]);
+        odd = Wide::zero().add(clmul, odd, square).reduce(clmul);
+        even = Wide::zero().add(clmul, even, square).reduce(clmul);
     }
     powers
 }
@@ -66,7 +84,7 @@ pub(crate) fn build<C: ClmulInstructions>(clmul: C, h: &[u8; 16]) -> [[u8; 16]; 
 #[inline(always)]
 pub(crate) fn absorb<C: ClmulInstructions>(
     clmul: C,
-    powers: &[[u8; 16]; POWERS],
+    powers: &Powers,
     y: &mut [u8; 16],
     blocks: &[u8],
     reverse: bool,
@@ -77,11 +95,11 @@ pub(crate) fn absorb<C: ClmulInstructions>(
         if reverse { block } else { block.swizzle(backwards) }
     };
     let mut sum = C::W::load(y).swizzle(backwards);
-    for group in blocks.as_chunks::<16>().0.chunks(POWERS) {
+    for group in blocks.as_chunks::<16>().0.chunks(8) {
         let mut wide = Wide::zero();
         for (i, block) in group.iter().enumerate() {
             let block = if i == 0 { load(block).xor(sum) } else { load(block) };
-            wide = wide.add(clmul, block, C::W::load(&powers[group.len() - 1 - i]));
+            wide = wide.add(clmul, block, C::W::load(&powers[POWERS - group.len() + i]));
         }
         sum = wide.reduce(clmul);
     }

@@ -38,7 +38,7 @@ pub(crate) struct HashKey {
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant, reason = "no allocator; a program uses one variant for all its keys")]
 enum Form {
-    Clmul([[u8; 16]; clmul::POWERS]),
+    Clmul(clmul::Powers),
     Table(lazy::Tables),
     Scalar([u8; 16]),
 }
@@ -72,7 +72,7 @@ impl HashKey {
 
     /// The powers for carry-less multiplication, if that is what the key was built for.
     #[inline(always)]
-    pub(crate) fn powers(&self) -> &[[u8; 16]; clmul::POWERS] {
+    pub(crate) fn powers(&self) -> &clmul::Powers {
         match &self.form {
             Form::Clmul(powers) => powers,
             // The same answer of the same processor chooses the kernel and chose the form.

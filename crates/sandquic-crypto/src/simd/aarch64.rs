@@ -290,7 +290,12 @@ struct ArmAes(());
 
 impl AesInstructions for ArmAes {
     type V = V128;
+    type Narrow = Self;
 
+    #[inline(always)]
+    fn narrow(self) -> Self {
+        self
+    }
     #[inline(always)]
     fn encrypt_round(self, block: V128, key: V128) -> V128 {
         // SAFETY: `self` exists only inside a function that enables the instructions.

@@ -72,16 +72,20 @@ pub(crate) trait AesClmulKernel {
     /// What the computation returns.
     type Output;
 
-    /// The computation; `#[inline(always)]`. `N` is both at once, over the same 128-bit vector.
+    /// The computation; `#[inline(always)]`. `N` is both at once, over vectors of as many lanes.
     fn run<N: AesInstructions + ClmulInstructions>(self, native: N) -> Self::Output;
 }
 
 /// Instructions for AES. A value of the type exists only where the processor has them.
 #[allow(dead_code, reason = "only some targets have the instructions")]
 pub(crate) trait AesInstructions: Copy {
-    /// The 128-bit vector that holds a block: byte i of the block in byte i of the vector.
+    /// The vector that holds a block in each lane: byte i of the block in byte i of the lane.
     type V: Vector;
+    /// The same instructions on vectors of one lane.
+    type Narrow: AesInstructions<Narrow = Self::Narrow>;
 
+    /// For what has no second block.
+    fn narrow(self) -> Self::Narrow;
     /// SubBytes, ShiftRows, MixColumns, then the round key: `AESENC`.
     fn encrypt_round(self, block: Self::V, key: Self::V) -> Self::V;
     /// SubBytes, ShiftRows, then the round key: `AESENCLAST`.
@@ -91,8 +95,11 @@ pub(crate) trait AesInstructions: Copy {
     fn decrypt_round(self, block: Self::V, key: Self::V) -> Self::V;
     /// InvShiftRows, InvSubBytes, then the round key: `AESDECLAST`.
     fn decrypt_last(self, block: Self::V, key: Self::V) -> Self::V;
-    /// InvMixColumns: `AESIMC`.
-    fn inv_mix_columns(self, key: Self::V) -> Self::V;
+    /// InvMixColumns: `AESIMC`, which has one lane everywhere.
+    fn inv_mix_columns(
+        self,
+        key: <Self::Narrow as AesInstructions>::V,
+    ) -> <Self::Narrow as AesInstructions>::V;
     /// SubWord of FIPS 197 section 5.2: the S-box on each byte of a word.
     fn sub_word(self, word: u32) -> u32;
 }
@@ -101,7 +108,7 @@ pub(crate) trait AesInstructions: Copy {
 /// processor has it.
 #[allow(dead_code, reason = "only some targets have the instructions")]
 pub(crate) trait ClmulInstructions: Copy {
-    /// The 128-bit vector; as [`AesInstructions::V`] where one type implements both.
+    /// The vector, lane by lane; as [`AesInstructions::V`] where one type implements both.
     type W: Vector;
 
     /// a\[0\] times b\[0\].

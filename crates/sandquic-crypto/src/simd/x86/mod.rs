@@ -1,4 +1,5 @@
-//! x86: 128-bit vectors on SSE2 with or without SSSE3, 256-bit vectors on AVX2, AES-NI and PCLMULQDQ.
+//! x86: 128-bit vectors on SSE2 with or without SSSE3, 256-bit vectors on AVX2, AES-NI and PCLMULQDQ,
+//! VAES and VPCLMULQDQ on 256 bits.
 //!
 //! The vector types are private to this module. Code outside obtains one as the type parameter of a
 //! [`Kernel`], from a token ([`Sse2`], [`Ssse3`], [`Avx2`], ...) that exists only if the build enables the
@@ -57,6 +58,10 @@ token! {
 token! {
     /// AES-NI can be used, and AVX for its three-operand encoding.
     Aes, "aes", "avx"
+}
+token! {
+    /// VAES and VPCLMULQDQ can be used on 256-bit vectors, and what precedes them on 128 bits.
+    Wide, "vaes", "vpclmulqdq", "avx2", "aes", "pclmulqdq"
 }
 token! {
     /// PCLMULQDQ can be used, and AVX for its three-operand encoding.
@@ -137,6 +142,30 @@ impl Aes {
     }
 }
 
+impl Wide {
+    /// Runs a kernel that uses VAES.
+    #[inline(always)]
+    pub(crate) fn run<K: AesKernel>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "vaes,vpclmulqdq,avx2,aes,pclmulqdq")]
+        fn inner<K: AesKernel>(kernel: K) -> K::Output {
+            kernel.run(VaesVpclmul(()))
+        }
+        // SAFETY: `self` shows that all of them are there.
+        unsafe { inner(kernel) }
+    }
+
+    /// Runs a kernel that uses VAES and VPCLMULQDQ.
+    #[inline(always)]
+    pub(crate) fn run_with_clmul<K: AesClmulKernel>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "vaes,vpclmulqdq,avx2,aes,pclmulqdq")]
+        fn inner<K: AesClmulKernel>(kernel: K) -> K::Output {
+            kernel.run(VaesVpclmul(()))
+        }
+        // SAFETY: `self` shows that all of them are there.
+        unsafe { inner(kernel) }
+    }
+}
+
 impl Clmul {
     /// Runs a kernel that uses PCLMULQDQ.
     #[inline(always)]
@@ -159,34 +188,43 @@ struct Pclmul(());
 /// Both. Private: only [`Aes::run_with_clmul`] makes one.
 #[derive(Clone, Copy)]
 struct AesNiPclmul(());
+/// VAES and VPCLMULQDQ, with AES-NI. Private: only [`Wide::run`] and [`Wide::run_with_clmul`] make one.
+#[derive(Clone, Copy)]
+struct VaesVpclmul(());
 
 macro_rules! aes_ni {
-    ($name:ident) => {
+    ($name:ident, $narrow:ident, $v:ident($vector:ty), $enc:ident, $last:ident, $dec:ident, $dec_last:ident) => {
         impl AesInstructions for $name {
-            type V = M128<true>;
+            type V = $vector;
+            type Narrow = $narrow;
 
             #[inline(always)]
+            fn narrow(self) -> $narrow {
+                // What enables the instructions on 256 bits enables those on 128 too.
+                $narrow(())
+            }
+            #[inline(always)]
             fn encrypt_round(self, block: Self::V, key: Self::V) -> Self::V {
-                // SAFETY: `self` exists only inside a function that enables AES-NI.
-                M128(unsafe { _mm_aesenc_si128(block.0, key.0) })
+                // SAFETY: `self` exists only inside a function that enables AES-NI, and VAES for 256 bits.
+                $v(unsafe { $enc(block.0, key.0) })
             }
             #[inline(always)]
             fn encrypt_last(self, block: Self::V, key: Self::V) -> Self::V {
                 // SAFETY: as above.
-                M128(unsafe { _mm_aesenclast_si128(block.0, key.0) })
+                $v(unsafe { $last(block.0, key.0) })
             }
             #[inline(always)]
             fn decrypt_round(self, block: Self::V, key: Self::V) -> Self::V {
                 // SAFETY: as above.
-                M128(unsafe { _mm_aesdec_si128(block.0, key.0) })
+                $v(unsafe { $dec(block.0, key.0) })
             }
             #[inline(always)]
             fn decrypt_last(self, block: Self::V, key: Self::V) -> Self::V {
                 // SAFETY: as above.
-                M128(unsafe { _mm_aesdeclast_si128(block.0, key.0) })
+                $v(unsafe { $dec_last(block.0, key.0) })
             }
             #[inline(always)]
-            fn inv_mix_columns(self, key: Self::V) -> Self::V {
+            fn inv_mix_columns(self, key: M128<true>) -> M128<true> {
                 // SAFETY: as above.
                 M128(unsafe { _mm_aesimc_si128(key.0) })
             }
@@ -202,35 +240,59 @@ macro_rules! aes_ni {
 }
 
 macro_rules! pclmul {
-    ($name:ident) => {
+    ($name:ident, $w:ident($vector:ty), $multiply:ident) => {
         impl ClmulInstructions for $name {
-            type W = M128<true>;
+            type W = $vector;
 
             #[inline(always)]
             fn mul_lo_lo(self, a: Self::W, b: Self::W) -> Self::W {
-                // SAFETY: `self` exists only inside a function that enables PCLMULQDQ.
-                M128(unsafe { _mm_clmulepi64_si128::<0x00>(a.0, b.0) })
+                // SAFETY: `self` exists only inside a function that enables PCLMULQDQ, and VPCLMULQDQ for 256 bits.
+                $w(unsafe { $multiply::<0x00>(a.0, b.0) })
             }
             #[inline(always)]
             fn mul_lo_hi(self, a: Self::W, b: Self::W) -> Self::W {
                 // SAFETY: as above.
-                M128(unsafe { _mm_clmulepi64_si128::<0x10>(a.0, b.0) })
+                $w(unsafe { $multiply::<0x10>(a.0, b.0) })
             }
             #[inline(always)]
             fn mul_hi_lo(self, a: Self::W, b: Self::W) -> Self::W {
                 // SAFETY: as above.
-                M128(unsafe { _mm_clmulepi64_si128::<0x01>(a.0, b.0) })
+                $w(unsafe { $multiply::<0x01>(a.0, b.0) })
             }
             #[inline(always)]
             fn mul_hi_hi(self, a: Self::W, b: Self::W) -> Self::W {
                 // SAFETY: as above.
-                M128(unsafe { _mm_clmulepi64_si128::<0x11>(a.0, b.0) })
+                $w(unsafe { $multiply::<0x11>(a.0, b.0) })
             }
         }
     };
 }
 
-aes_ni!(AesNi);
-aes_ni!(AesNiPclmul);
-pclmul!(Pclmul);
-pclmul!(AesNiPclmul);
+macro_rules! narrow_aes {
+    ($name:ident) => {
+        aes_ni!(
+            $name,
+            $name,
+            M128(M128<true>),
+            _mm_aesenc_si128,
+            _mm_aesenclast_si128,
+            _mm_aesdec_si128,
+            _mm_aesdeclast_si128
+        );
+    };
+}
+
+narrow_aes!(AesNi);
+narrow_aes!(AesNiPclmul);
+aes_ni!(
+    VaesVpclmul,
+    AesNi,
+    M256(M256),
+    _mm256_aesenc_epi128,
+    _mm256_aesenclast_epi128,
+    _mm256_aesdec_epi128,
+    _mm256_aesdeclast_epi128
+);
+pclmul!(Pclmul, M128(M128<true>), _mm_clmulepi64_si128);
+pclmul!(AesNiPclmul, M128(M128<true>), _mm_clmulepi64_si128);
+pclmul!(VaesVpclmul, M256(M256), _mm256_clmulepi64_epi128);
