@@ -66,7 +66,7 @@ const AUTOVEC: &str = "what a compiler vectorizes depends on its version: LLVM 2
 const LOOPBACK: &str =
     "loopback and shared processors here: a native receiver and its sender take each other's time";
 const OPT: &str =
-    "our native-opt has our kernels on AVX2, AES-NI and PCLMULQDQ; the paper's has RustCrypto's";
+    "our native-opt has our kernels on AVX2, VAES and VPCLMULQDQ; the paper's has RustCrypto's";
 const RULES: &str = "categories are by our rules; the event loop, the engine and its allocator differ";
 const STACK: &str = "our endpoint drains the socket before it sends and acknowledges in batches";
 const CACHE: &str = "our headline runs take compiled code from a cache; the paper compiles in each run";
