@@ -65,8 +65,7 @@ const KERNELS: &str = "the same two kernels, written anew; engine, compiler and 
 const AUTOVEC: &str = "what a compiler vectorizes depends on its version: LLVM 22 here";
 const LOOPBACK: &str =
     "loopback and shared processors here: a native receiver and its sender take each other's time";
-const OPT: &str =
-    "our native-opt has our kernels on AVX2, VAES and VPCLMULQDQ; the paper's has RustCrypto's";
+const OPT: &str = "our native-opt has our kernels on AVX2, VAES and VPCLMULQDQ; the paper's has RustCrypto's";
 const RULES: &str = "categories are by our rules; the event loop, the engine and its allocator differ";
 const STACK: &str = "our endpoint drains the socket before it sends and acknowledges in batches";
 const CACHE: &str = "our headline runs take compiled code from a cache; the paper compiles in each run";

@@ -94,7 +94,7 @@ impl Build {
         matches!(self.client(), Component(..) | Host(..))
     }
 
-    /// Whether its packets are not protected, so that only its [`sender`](Self::sender) understands it.
+    /// Whether its packets are not protected, so that only a sender of its own understands it.
     pub fn is_unprotected(self) -> bool {
         matches!(self, Self::WasmUnprotected | Self::NativeUnprotected)
     }
