@@ -3,6 +3,11 @@
 pub(crate) mod ours;
 pub(crate) mod rustcrypto;
 
+use core::marker::PhantomData;
+
+use chacha20::cipher::consts::{U12, U16, U32};
+use chacha20::cipher::{BlockSizeUser, IvSizeUser, KeyIvInit, KeySizeUser, StreamCipher, StreamCipherSeek};
+use poly1305::universal_hash::{KeyInit, UniversalHash};
 use sandquic_rustls::ciphers::{Aead, AeadError, NONCE_LEN, TAG_LEN};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -49,6 +54,55 @@ pub trait ChaCha: Send + Sync + Sized + 'static {
 pub trait Poly: Send + Sync + 'static {
     /// The tag of associated data and ciphertext, padded, and of their lengths (RFC 8439, section 2.8).
     fn tag(key: &[u8; 32], aad: &[u8], data: &[u8]) -> [u8; TAG_LEN];
+}
+
+/// ChaCha20 of any make that has RustCrypto's traits.
+pub struct Stream<C> {
+    key: Zeroizing<[u8; 32]>,
+    cipher: PhantomData<fn() -> C>,
+}
+
+impl<C> ChaCha for Stream<C>
+where
+    C: KeyIvInit
+        + KeySizeUser<KeySize = U32>
+        + IvSizeUser<IvSize = U12>
+        + StreamCipher
+        + StreamCipherSeek
+        + 'static,
+{
+    fn new(key: &[u8; 32]) -> Self {
+        Self { key: Zeroizing::new(*key), cipher: PhantomData }
+    }
+
+    fn first_block(&self, nonce: &[u8; NONCE_LEN]) -> Zeroizing<[u8; 64]> {
+        let mut block = Zeroizing::new([0; 64]);
+        C::new((&*self.key).into(), nonce.into()).apply_keystream(&mut *block);
+        block
+    }
+
+    fn apply(&self, nonce: &[u8; NONCE_LEN], data: &mut [u8]) {
+        let mut cipher = C::new((&*self.key).into(), nonce.into());
+        cipher.seek(64_u32);
+        cipher.apply_keystream(data);
+    }
+}
+
+/// Poly1305 of any make that has RustCrypto's traits.
+pub struct Mac<M>(PhantomData<fn() -> M>);
+
+impl<M> Poly for Mac<M>
+where
+    M: UniversalHash + KeyInit + KeySizeUser<KeySize = U32> + BlockSizeUser<BlockSize = U16> + 'static,
+{
+    fn tag(key: &[u8; 32], aad: &[u8], data: &[u8]) -> [u8; TAG_LEN] {
+        let mut poly1305 = M::new(key.into());
+        poly1305.update_padded(aad);
+        poly1305.update_padded(data);
+        let lengths = ((data.len() as u128) << 64) | aad.len() as u128;
+        poly1305.update(&[lengths.to_le_bytes().into()]);
+        poly1305.finalize().into()
+    }
 }
 
 /// AES-GCM (SP 800-38D) from AES and GHASH.
@@ -106,7 +160,7 @@ impl<const KEY: usize, C: Ctr<KEY>, H: Hash> Aead<KEY> for Gcm<C, H> {
 /// ChaCha20-Poly1305 (RFC 8439) from ChaCha20 and Poly1305.
 pub struct ChaChaPoly<C, M> {
     cipher: C,
-    mac: core::marker::PhantomData<fn() -> M>,
+    mac: PhantomData<fn() -> M>,
 }
 
 impl<C: ChaCha, M: Poly> ChaChaPoly<C, M> {
@@ -119,7 +173,7 @@ impl<C: ChaCha, M: Poly> ChaChaPoly<C, M> {
 
 impl<C: ChaCha, M: Poly> Aead<32> for ChaChaPoly<C, M> {
     fn new(key: &[u8; 32]) -> Self {
-        Self { cipher: C::new(key), mac: core::marker::PhantomData }
+        Self { cipher: C::new(key), mac: PhantomData }
     }
 
     fn seal(&self, nonce: &[u8; NONCE_LEN], aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG_LEN], AeadError> {

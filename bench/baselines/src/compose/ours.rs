@@ -1,13 +1,8 @@
 //! The halves of the product's AEADs.
 
-use sandquic_crypto::chacha;
-use sandquic_crypto::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use sandquic_crypto::gcm::variants;
-use sandquic_crypto::poly1305::Poly1305;
-use sandquic_crypto::poly1305::universal_hash::{KeyInit, UniversalHash};
-use zeroize::Zeroizing;
 
-use super::{ChaCha, Ctr, Hash, Poly};
+use super::{Ctr, Hash, Mac, Stream};
 
 /// AES.
 pub struct Aes(variants::AesCtr);
@@ -46,36 +41,7 @@ impl Hash for Ghash {
 }
 
 /// ChaCha20.
-pub struct ChaCha20(Zeroizing<[u8; 32]>);
-
-impl ChaCha for ChaCha20 {
-    fn new(key: &[u8; 32]) -> Self {
-        Self(Zeroizing::new(*key))
-    }
-
-    fn first_block(&self, nonce: &[u8; 12]) -> Zeroizing<[u8; 64]> {
-        let mut block = Zeroizing::new([0; 64]);
-        chacha::ChaCha20::new((&*self.0).into(), nonce.into()).apply_keystream(&mut *block);
-        block
-    }
-
-    fn apply(&self, nonce: &[u8; 12], data: &mut [u8]) {
-        let mut cipher = chacha::ChaCha20::new((&*self.0).into(), nonce.into());
-        cipher.seek(64_u32);
-        cipher.apply_keystream(data);
-    }
-}
+pub(crate) type ChaCha20 = Stream<sandquic_crypto::chacha::ChaCha20>;
 
 /// Poly1305.
-pub struct Poly1305Tag;
-
-impl Poly for Poly1305Tag {
-    fn tag(key: &[u8; 32], aad: &[u8], data: &[u8]) -> [u8; 16] {
-        let mut poly1305 = Poly1305::new(key.into());
-        poly1305.update_padded(aad);
-        poly1305.update_padded(data);
-        let lengths = ((data.len() as u128) << 64) | aad.len() as u128;
-        poly1305.update(&[lengths.to_le_bytes().into()]);
-        poly1305.finalize().into()
-    }
-}
+pub(crate) type Poly1305Tag = Mac<sandquic_crypto::poly1305::Poly1305>;

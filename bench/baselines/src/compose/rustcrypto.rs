@@ -1,14 +1,11 @@
 //! The halves of RustCrypto's current crates.
 
-use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use ctr::cipher::{BlockCipherEncrypt, InnerIvInit};
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
-use poly1305::Poly1305;
 use poly1305::universal_hash::KeyInit;
-use zeroize::Zeroizing;
 
-use super::{ChaCha, Ctr, Hash, Poly};
+use super::{Ctr, Hash, Mac, Stream};
 
 /// AES.
 pub struct Aes<A>(A);
@@ -60,36 +57,7 @@ impl Hash for Ghash {
 }
 
 /// ChaCha20.
-pub struct ChaCha20(Zeroizing<[u8; 32]>);
-
-impl ChaCha for ChaCha20 {
-    fn new(key: &[u8; 32]) -> Self {
-        Self(Zeroizing::new(*key))
-    }
-
-    fn first_block(&self, nonce: &[u8; 12]) -> Zeroizing<[u8; 64]> {
-        let mut block = Zeroizing::new([0; 64]);
-        chacha20::ChaCha20::new((&*self.0).into(), nonce.into()).apply_keystream(&mut *block);
-        block
-    }
-
-    fn apply(&self, nonce: &[u8; 12], data: &mut [u8]) {
-        let mut cipher = chacha20::ChaCha20::new((&*self.0).into(), nonce.into());
-        cipher.seek(64_u32);
-        cipher.apply_keystream(data);
-    }
-}
+pub(crate) type ChaCha20 = Stream<chacha20::ChaCha20>;
 
 /// Poly1305.
-pub struct Poly1305Tag;
-
-impl Poly for Poly1305Tag {
-    fn tag(key: &[u8; 32], aad: &[u8], data: &[u8]) -> [u8; 16] {
-        let mut poly1305 = Poly1305::new(key.into());
-        poly1305.update_padded(aad);
-        poly1305.update_padded(data);
-        let lengths = ((data.len() as u128) << 64) | aad.len() as u128;
-        poly1305.update(&[lengths.to_le_bytes().into()]);
-        poly1305.finalize().into()
-    }
-}
+pub(crate) type Poly1305Tag = Mac<poly1305::Poly1305>;
