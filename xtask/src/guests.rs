@@ -89,6 +89,7 @@ pub(crate) const BUILDS: &[Build] = &[
         outputs: &[
             output("sandquic-transfer-client", "sandquic_transfer_client.wasm", "transfer-client.wasm"),
             output("sandquic-transfer-server", "sandquic_transfer_server.wasm", "transfer-server.wasm"),
+            output("sandquic-serve", "sandquic_serve.wasm", "serve.wasm"),
             apart(
                 "sandquic-unprotected-client",
                 "sandquic_unprotected_client.wasm",

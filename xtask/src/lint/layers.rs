@@ -18,6 +18,7 @@ struct Layer {
 const OTHERS: &[Layer] = &[
     Layer { name: "sandquic-host", below: &[] },
     Layer { name: "sandquic-transfer", below: &PRODUCT },
+    Layer { name: "sandquic-web", below: &PRODUCT },
     Layer { name: "sandquic-report", below: &[] },
     Layer { name: "sandquic-baselines", below: &["sandquic-crypto", "sandquic-rustls"] },
     Layer {
@@ -53,6 +54,7 @@ const OTHERS: &[Layer] = &[
             "sandquic",
             "sandquic-host",
             "sandquic-transfer",
+            "sandquic-web",
             "sandquic-bench",
             "sandquic-report",
         ],
@@ -61,7 +63,8 @@ const OTHERS: &[Layer] = &[
 ];
 
 /// What a guest may name; what is under `bench/` only behind the feature `baselines`.
-const GUEST: [&str; 4] = ["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer"];
+const GUEST: [&str; 5] =
+    ["sandquic-crypto", "sandquic-rustls", "sandquic", "sandquic-transfer", "sandquic-web"];
 
 pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Result<(), String> {
     let folder = |package: &Package| {
