@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::cmd::Cmd;
-use crate::guests::{BUILDS, Build, WIDE};
+use crate::guests::{BUILDS, Build};
 use crate::report::{Tally, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
@@ -162,7 +162,7 @@ fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<
     if !build.features.is_empty() {
         cargo = cargo.args(["--features", build.features]);
     }
-    if build.rustflags == WIDE {
+    if build.is_wide() {
         cargo = cargo.env("RUSTC_WRAPPER", scoped_rustc(workspace)?).env("CARGO_PROFILE_GUEST_LTO", "off");
     }
     cargo.run()?;

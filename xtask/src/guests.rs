@@ -15,6 +15,13 @@ pub(crate) const SIMD128: &str = "-C target-feature=+simd128";
 /// With everything the kernels can use. The last feature is kept from all other crates: see `scoped-rustc`.
 pub(crate) const WIDE: &str = "-C target-feature=+simd128,+relaxed-simd,+wide-arithmetic";
 
+/// What is shipped. Limbs of 32 bits in `crypto-bigint`, `p256` and `p384`: without wide-arithmetic a product of 64-bit ones
+/// is a call. A handshake with a P-384 or an RSA certificate takes two thirds of the time. Not where RustCrypto's ciphers
+/// are compared with: theirs would lose by it.
+pub(crate) const PRODUCT: &str = r#"-C target-feature=+simd128 --cfg cpubits="32""#;
+/// The same with [`WIDE`].
+const PRODUCT_WIDE: &str = r#"-C target-feature=+simd128,+relaxed-simd,+wide-arithmetic --cfg cpubits="32""#;
+
 /// One call of cargo. Each has a build folder of its own: neither other flags nor other features (a `cdylib`'s file has
 /// no hash in its name) may disturb what another has built.
 pub(crate) struct Build {
@@ -37,6 +44,13 @@ pub(crate) enum Place {
     Guests,
     /// Beside the command, which must not hold it.
     Apart,
+}
+
+impl Build {
+    /// Whether our kernels, and they alone, get 128-bit arithmetic.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.rustflags.contains("+wide-arithmetic")
+    }
 }
 
 /// A package and the file it becomes.
@@ -84,7 +98,7 @@ pub(crate) const BUILDS: &[Build] = &[
     Build {
         dir: "product",
         target: "wasm32-wasip2",
-        rustflags: SIMD128,
+        rustflags: PRODUCT,
         features: "",
         outputs: &[
             output("sandquic-transfer-client", "sandquic_transfer_client.wasm", "transfer-client.wasm"),
@@ -100,7 +114,7 @@ pub(crate) const BUILDS: &[Build] = &[
     Build {
         dir: "product-wide",
         target: "wasm32-wasip2",
-        rustflags: WIDE,
+        rustflags: PRODUCT_WIDE,
         features: "",
         outputs: &[output(
             "sandquic-transfer-client",

@@ -196,7 +196,7 @@ fn sandbox(context: &Context) -> Result<Tally> {
         .words("test --release --target wasm32-wasip2 --no-fail-fast")
         .env("CARGO_TARGET_DIR", workspace.target("wasm-tests"))
         .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
-        .env("RUSTFLAGS", guests::SIMD128)
+        .env("RUSTFLAGS", guests::PRODUCT)
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
     for package in SANDBOXED {
         cargo = cargo.args(["--package", package]);

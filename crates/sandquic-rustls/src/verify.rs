@@ -132,22 +132,28 @@ static RSA_SHA384_OID: [u8; 11] = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 
 /// DER of 1.2.840.113549.1.1.13, without parameters.
 static RSA_SHA512_OID: [u8; 11] = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13];
 
-macro_rules! ecdsa {
-    ($name:ident, $curve:ident) => {
-        /// The key is an uncompressed point (RFC 8446, 4.2.8.2), the signature DER (RFC 3279, 2.2.3).
-        fn $name<D: Digest>(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
-            if key.first() != Some(&0x04) {
-                return Err(InvalidSignature);
-            }
-            let key = $curve::ecdsa::VerifyingKey::from_sec1_bytes(key).map_err(|_| InvalidSignature)?;
-            let signature = $curve::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
-            key.verify_prehash(&D::digest(message), &signature).map_err(|_| InvalidSignature)
-        }
-    };
+/// The key is an uncompressed point (RFC 8446, 4.2.8.2), the signature DER (RFC 3279, 2.2.3).
+fn ecdsa_p256<D: Digest>(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
+    if key.first() != Some(&0x04) {
+        return Err(InvalidSignature);
+    }
+    let key = crrl::p256::PublicKey::decode(key).ok_or(InvalidSignature)?;
+    let signature = p256::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
+    match key.verify_hash(&signature.to_bytes(), &D::digest(message)) {
+        true => Ok(()),
+        false => Err(InvalidSignature),
+    }
 }
 
-ecdsa!(ecdsa_p256, p256);
-ecdsa!(ecdsa_p384, p384);
+/// As [`ecdsa_p256`], on the other curve.
+fn ecdsa_p384<D: Digest>(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
+    if key.first() != Some(&0x04) {
+        return Err(InvalidSignature);
+    }
+    let key = p384::ecdsa::VerifyingKey::from_sec1_bytes(key).map_err(|_| InvalidSignature)?;
+    let signature = p384::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
+    key.verify_prehash(&D::digest(message), &signature).map_err(|_| InvalidSignature)
+}
 
 /// RFC 8032. Keys and nonces of small order are refused too.
 fn ed25519(key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
@@ -184,5 +190,68 @@ fn rsa_key(der: &[u8]) -> Result<PublicKey, InvalidSignature> {
     match key.n().bit_width() {
         2048..=8192 => Ok(key),
         _ => Err(InvalidSignature),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use p256::ecdsa::signature::hazmat::PrehashSigner;
+
+    use super::*;
+
+    /// Bytes that look random, other ones for every `which`.
+    fn bytes(which: u32) -> [u8; 32] {
+        Sha256::digest(which.to_be_bytes()).into()
+    }
+
+    /// `crrl` against `p256`, which signs: any hash, and one changed bit anywhere.
+    #[test]
+    fn p256_agrees_with_another_implementation() {
+        type Hash = fn(&[u8]) -> Vec<u8>;
+        let verify: [(Verify, Hash); 3] = [
+            (ecdsa_p256::<Sha256>, |message| Sha256::digest(message).to_vec()),
+            (ecdsa_p256::<Sha384>, |message| Sha384::digest(message).to_vec()),
+            (ecdsa_p256::<Sha512>, |message| Sha512::digest(message).to_vec()),
+        ];
+        for which in 0..24 {
+            let (verify, hash) = verify[which as usize % verify.len()];
+            let key = p256::ecdsa::SigningKey::from_slice(&bytes(which)).expect("a hash is a scalar");
+            let message = bytes(which + 1_000);
+            let signature: p256::ecdsa::Signature = key.sign_prehash(&hash(&message)).expect("it signs");
+            let public = key.verifying_key().to_sec1_point(false);
+            let (public, signature) = (public.as_bytes(), signature.to_der());
+            assert!(verify(public, &message, signature.as_bytes()).is_ok(), "{which}");
+
+            let place = which as usize;
+            let mut other = message;
+            other[place] ^= 1;
+            assert!(verify(public, &other, signature.as_bytes()).is_err(), "{which}: another message");
+            let mut other = signature.as_bytes().to_vec();
+            let last = other.len() - 1 - place;
+            other[last] ^= 0x10;
+            assert!(verify(public, &message, &other).is_err(), "{which}: another signature");
+            let mut other = public.to_vec();
+            other[1 + place] ^= 0x80;
+            assert!(verify(&other, &message, signature.as_bytes()).is_err(), "{which}: another key");
+            let negated = p256::ecdsa::SigningKey::from(-*key.as_nonzero_scalar());
+            let negated = negated.verifying_key().to_sec1_point(false);
+            assert!(verify(negated.as_bytes(), &message, signature.as_bytes()).is_err(), "{which}: -key");
+        }
+    }
+
+    #[test]
+    fn p256_keys_have_one_form() {
+        let key = p256::ecdsa::SigningKey::from_slice(&bytes(1)).expect("a hash is a scalar");
+        let signature: p256::ecdsa::Signature = key.sign_prehash(&Sha256::digest(b"m")).expect("it signs");
+        let (der, verify) = (signature.to_der(), ecdsa_p256::<Sha256>);
+        let public = key.verifying_key().to_sec1_point(false);
+        assert!(verify(public.as_bytes(), b"m", der.as_bytes()).is_ok());
+        let compressed = key.verifying_key().to_sec1_point(true);
+        let long = [public.as_bytes(), &[0]].concat();
+        for key in [&[][..], &[0], &[4], compressed.as_bytes(), &public.as_bytes()[..64], &long, &[4; 65]] {
+            assert!(verify(key, b"m", der.as_bytes()).is_err(), "{key:02x?}");
+        }
+        // DER, and not the two integers side by side.
+        assert!(verify(public.as_bytes(), b"m", &signature.to_bytes()).is_err());
     }
 }

@@ -159,8 +159,12 @@ impl ServerCertVerifier for Verifications {
 
 /// What a client keeps of earlier connections to one server, to be seen from outside: a connection that is to be resumed
 /// can wait until there is a ticket.
-#[derive(Debug, Default)]
-pub struct Tickets(Mutex<Kept>);
+#[derive(Debug)]
+pub struct Tickets {
+    kept: Mutex<Kept>,
+    /// Tickets that are kept, the newest.
+    most: usize,
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -168,9 +172,18 @@ struct Kept {
     group: Option<NamedGroup>,
 }
 
+impl Default for Tickets {
+    fn default() -> Self {
+        Self::keeping(8)
+    }
+}
+
 impl Tickets {
-    /// Tickets that are kept, the newest.
-    const MOST: usize = 8;
+    /// Keeps so many. With none every handshake is a full one, but the group that a server chose is known to the next: one
+    /// share is made then, and not that of a hybrid which the server does not have.
+    pub fn keeping(most: usize) -> Self {
+        Self { kept: Mutex::default(), most }
+    }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -178,7 +191,7 @@ impl Tickets {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,10 +215,10 @@ impl ClientSessionStore for Tickets {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
         let tickets = &mut self.kept().tickets;
-        if tickets.len() == Self::MOST {
+        tickets.push_back(ticket);
+        if tickets.len() > self.most {
             tickets.pop_front();
         }
-        tickets.push_back(ticket);
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
@@ -245,13 +258,10 @@ pub(crate) fn client_config(options: &ClientOptions, mut provider: CryptoProvide
         .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     tls.alpn_protocols = vec![ALPN.to_vec()];
-    let tickets = Arc::new(Tickets::default());
+    let mode = options.handshakes.map(|handshakes| handshakes.mode);
+    let tickets = Arc::new(if mode == Some(Mode::Full) { Tickets::keeping(0) } else { Tickets::default() });
     tls.resumption = Resumption::store(tickets.clone());
-    match options.handshakes.map(|handshakes| handshakes.mode) {
-        Some(Mode::Full) => tls.resumption = Resumption::disabled(),
-        Some(Mode::EarlyData) => tls.enable_early_data = true,
-        Some(Mode::Resumed) | None => {}
-    }
+    tls.enable_early_data = mode == Some(Mode::EarlyData);
     let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial)
         .map_err(|error| Error::Failed(format!("the ciphers cannot be used for QUIC: {error}")))?;
     let mut config = ClientConfig::new(Arc::new(crypto));

@@ -87,15 +87,10 @@ pub(super) fn client(args: &ClientArgs) -> Result<(ClientConfig, Arc<Verificatio
         .with_custom_certificate_verifier(verifications.clone())
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
-    let tickets = Arc::new(Tickets::default());
+    let mode = args.handshakes.map(|_| args.mode);
+    let tickets = Arc::new(if mode == Some(Mode::Full) { Tickets::keeping(0) } else { Tickets::default() });
     config.resumption = Resumption::store(tickets.clone());
-    if args.handshakes.is_some() {
-        match args.mode {
-            Mode::Full => config.resumption = Resumption::disabled(),
-            Mode::Resumed => {}
-            Mode::EarlyData => config.enable_early_data = true,
-        }
-    }
+    config.enable_early_data = mode == Some(Mode::EarlyData);
     let crypto = QuicClientConfig::with_initial(Arc::new(config), initial_suite()?).map_err(tls)?;
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.transport_config(transport(args.window, args.idle_timeout, args.mtu));
