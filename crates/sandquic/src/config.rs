@@ -7,8 +7,8 @@ use std::sync::Arc;
 use quinn_proto as proto;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::crypto;
 use crate::session::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig, ResetKey, TokenKey};
+use crate::{crypto, instance};
 
 /// How an endpoint connects to servers.
 ///
@@ -59,9 +59,14 @@ impl ServerConfig {
         Self(proto::ServerConfig::new(crypto, token_key))
     }
 
-    /// A configuration with the given cryptography and a fresh token key.
+    /// A configuration with the given cryptography and a fresh token key; in one of several [instances](crate::instance),
+    /// with the key of all of them.
     pub fn with_crypto(crypto: Arc<dyn crypto::ServerConfig>) -> Self {
-        Self::new(crypto, Arc::new(TokenKey::random()))
+        let token_key = match instance::current() {
+            Some(instance) => instance.token_key(),
+            None => Arc::new(TokenKey::random()),
+        };
+        Self::new(crypto, token_key)
     }
 
     /// A configuration with one certificate chain, its own certificate first, and its key, on
@@ -90,7 +95,8 @@ impl TryFrom<rustls::ServerConfig> for ServerConfig {
 ///
 /// Dereferences to [`quinn_proto::EndpointConfig`], which has the setters: `cid_generator`, `reset_key`,
 /// `max_udp_payload_size`, `supported_versions`, `grease_quic_bit`, `min_reset_interval` and `rng_seed`.
-/// [`Default`] takes a fresh random key for stateless resets.
+/// [`Default`] takes a fresh random key for stateless resets; in one of several [instances](crate::instance), the key of
+/// all of them, and connection IDs that name this one.
 #[derive(Clone)]
 pub struct EndpointConfig(pub(crate) proto::EndpointConfig);
 
@@ -103,7 +109,10 @@ impl EndpointConfig {
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        Self::new(Arc::new(ResetKey::random()))
+        let Some(instance) = instance::current() else { return Self::new(Arc::new(ResetKey::random())) };
+        let mut config = Self::new(instance.reset_key());
+        config.cid_generator(move || Box::new(instance.connection_ids()));
+        config
     }
 }
 

@@ -15,6 +15,7 @@ use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::{ConnRef, Connecting};
 use crate::driver::{IntoSocket, SocketBuffers, SocketOptions, UdpSocket};
 use crate::incoming::{Incoming, RetryError};
+use crate::instance;
 use crate::runtime::{AsyncUdpSocket, Runtime, default_runtime};
 use crate::state::{Driver, Shared};
 use crate::waiters::Ticket;
@@ -90,7 +91,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// If the socket has no local address.
+    /// If the socket has no local address, or the program is one of several [instances](crate::instance) and its
+    /// environment does not say which.
     pub fn new_with_abstract_socket(
         config: EndpointConfig,
         server_config: Option<ServerConfig>,
@@ -98,6 +100,7 @@ impl Endpoint {
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
         let local = socket.local_addr()?;
+        instance::from_env().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         let endpoint = proto::Endpoint::new(
             Arc::new(config.0),
             server_config.map(|config| Arc::new(config.0)),

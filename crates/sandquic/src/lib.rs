@@ -48,6 +48,7 @@ mod connection;
 mod driver;
 mod endpoint;
 mod incoming;
+pub mod instance;
 mod recv_stream;
 mod runtime;
 mod send_stream;
@@ -59,11 +60,11 @@ mod waiters;
 pub use quinn_proto::{
     AckFrequencyConfig, ApplicationClose, BloomTokenLog, Chunk, ClosedStream, ConfigError, ConnectError,
     ConnectionClose, ConnectionError, ConnectionId, ConnectionIdGenerator, ConnectionStats, Dir,
-    EcnCodepoint, FrameStats, FrameType, HashedConnectionIdGenerator, IdleTimeout, MtuDiscoveryConfig,
-    NoneTokenLog, NoneTokenStore, PathStats, RandomConnectionIdGenerator, Side, StdSystemTime, StreamId,
-    TimeSource, TokenLog, TokenMemoryCache, TokenReuseError, TokenStore, Transmit, TransportConfig,
-    TransportError, TransportErrorCode, UdpStats, ValidationTokenConfig, VarInt, VarIntBoundsExceeded,
-    Written, congestion,
+    EcnCodepoint, FrameStats, FrameType, HashedConnectionIdGenerator, IdleTimeout, InvalidCid,
+    MtuDiscoveryConfig, NoneTokenLog, NoneTokenStore, PathStats, RandomConnectionIdGenerator, Side,
+    StdSystemTime, StreamId, TimeSource, TokenLog, TokenMemoryCache, TokenReuseError, TokenStore, Transmit,
+    TransportConfig, TransportError, TransportErrorCode, UdpStats, ValidationTokenConfig, VarInt,
+    VarIntBoundsExceeded, Written, congestion,
 };
 pub use rustls;
 

@@ -4,7 +4,7 @@ use crate::lint::outcome;
 use crate::workspace::{Package, Workspace};
 
 /// The product, from the bottom up: each may name those before it.
-const PRODUCT: [&str; 3] = ["sandquic-crypto", "sandquic-rustls", "sandquic"];
+const PRODUCT: [&str; 4] = ["sandquic-instance", "sandquic-crypto", "sandquic-rustls", "sandquic"];
 
 /// A member and those it may name.
 struct Layer {
@@ -16,7 +16,7 @@ struct Layer {
 
 /// Members outside the product's stack.
 const OTHERS: &[Layer] = &[
-    Layer { name: "sandquic-host", below: &[] },
+    Layer { name: "sandquic-host", below: &["sandquic-instance"] },
     Layer { name: "sandquic-transfer", below: &PRODUCT },
     Layer { name: "sandquic-web", below: &PRODUCT },
     Layer { name: "sandquic-report", below: &[] },

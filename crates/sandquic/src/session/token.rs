@@ -15,6 +15,11 @@ impl ResetKey {
     pub(crate) fn random() -> Self {
         Self(token::HmacKey::random().expect("the system gives randomness"))
     }
+
+    /// The key of a secret, which has at least 32 random bytes.
+    pub(crate) fn of(secret: &[u8]) -> Self {
+        Self(token::HmacKey::new(secret))
+    }
 }
 
 impl HmacKey for ResetKey {
@@ -42,6 +47,11 @@ impl TokenKey {
     /// If the system gives no randomness, without which there is no QUIC.
     pub(crate) fn random() -> Self {
         Self(token::HandshakeTokenKey::random().expect("the system gives randomness"))
+    }
+
+    /// The key of a secret, which has at least 32 random bytes.
+    pub(crate) fn of(secret: &[u8]) -> Self {
+        Self(token::HandshakeTokenKey::new(secret))
     }
 }
 
