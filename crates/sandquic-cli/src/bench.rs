@@ -1,5 +1,7 @@
 //! `sandquic bench` and `sandquic bench-peer`: the runner does the work, with this program as each end's process.
 
+pub(crate) mod instances;
+
 use std::env;
 use std::process::ExitCode;
 
@@ -13,6 +15,7 @@ pub(crate) fn bench(command: BenchCommand) -> Result<ExitCode, Failure> {
     match command {
         BenchCommand::Kernels(arguments) => sandquic_bench::kernels::run(arguments, &context()?, EMBEDDED)?,
         BenchCommand::Transfer(arguments) => sandquic_bench::transfer::run(arguments, &context()?)?,
+        BenchCommand::Instances(arguments) => instances::run(&arguments)?,
         BenchCommand::Evaluate(arguments) => sandquic_bench::evaluate::run(arguments, &context()?)?,
     }
     Ok(ExitCode::SUCCESS)

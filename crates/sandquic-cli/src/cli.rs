@@ -16,6 +16,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Compile(CompileArgs),
     Info(InfoArgs),
     /// Measure.
     #[command(subcommand)]
@@ -33,6 +34,7 @@ pub(crate) enum BenchCommand {
     Kernels(sandquic_bench::kernels::Args),
     /// Bulk transfers from stock quinn to each build of the receiver: goodput and CPU time.
     Transfer(sandquic_bench::transfer::Args),
+    Instances(crate::bench::instances::InstancesArgs),
     /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
     Evaluate(sandquic_bench::evaluate::Args),
 }
@@ -75,6 +77,18 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "COMPONENT [ARGS]", required = true, num_args = 1.., trailing_var_arg = true,
           allow_hyphen_values = true)]
     pub(crate) program: Vec<String>,
+}
+
+/// Compile programs beforehand, so that the first run of each starts as fast as every later one.
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// Programs: paths of .wasm files, or @NAME for those that are built in.
+    #[arg(value_name = "COMPONENT", required_unless_present = "all")]
+    pub(crate) programs: Vec<String>,
+
+    /// All that are built in.
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// How compiled code is described to a profiler.

@@ -1,9 +1,6 @@
 //! `sandquic info`.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 
 use sandquic_host::{ENGINE, Host, HostOptions};
@@ -13,6 +10,7 @@ use serde_json::json;
 use crate::Failure;
 use crate::cli::InfoArgs;
 use crate::components::EMBEDDED;
+use crate::json::{print, write_json};
 
 const TARGET: &str = env!("SANDQUIC_TARGET");
 
@@ -25,6 +23,7 @@ const FEATURES: &[&str] = &[
     "relaxed-simd",
     "wide-arithmetic",
     "compiled-code-cache",
+    "instance-pool",
     "perfmap",
     "jitdump",
 ];
@@ -80,24 +79,4 @@ fn text(version: &str, backend: &str, ciphers: &str, cache: Option<&str>) -> Str
         line(key, &format!("@{name} ({} KiB)", bytes.len().div_ceil(1024)));
     }
     text
-}
-
-/// Writes to standard output. A reader that wants no more, such as `head`, is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Failed(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes one JSON object and a line end to a file, or to standard output for `-`.
-fn write_json(path: &Path, object: &serde_json::Value) -> Result<(), Failure> {
-    let text = format!("{object:#}\n");
-    if path == Path::new("-") {
-        return print(&text);
-    }
-    fs::write(path, text)
-        .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))
 }

@@ -5,8 +5,10 @@
 
 mod bench;
 mod cli;
+mod compile;
 mod components;
 mod info;
+mod json;
 mod report;
 mod run;
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Compile(arguments) => compile::compile(&arguments),
         Command::Info(arguments) => info::info(&arguments),
         Command::Bench(command) => bench::bench(command),
         Command::Report(arguments) => report::report(&arguments),

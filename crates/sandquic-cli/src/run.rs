@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
             Some(ProfileFormat::Perfmap) => Profile::PerfMap,
             Some(ProfileFormat::Jitdump) => Profile::JitDump,
         },
+        ..HostOptions::default()
     })?;
     let status = host.run(&program, options).map_err(|error| match error {
         Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),

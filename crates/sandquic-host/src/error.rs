@@ -65,6 +65,13 @@ pub enum Error {
         /// Why.
         detail: String,
     },
+    /// The host's pool of instances has no room for another.
+    Full {
+        /// The program's name.
+        program: String,
+        /// What there is no more of.
+        detail: String,
+    },
     /// The program trapped: WebAssembly's form of a crash.
     Trap {
         /// The program's name.
@@ -120,6 +127,11 @@ impl fmt::Display for Error {
                 crate::CACHE_DIR_VARIABLE
             ),
             Self::Setup { detail } => write!(f, "cannot start the engine: {detail}"),
+            Self::Full { program, detail } => write!(
+                f,
+                "there is no room for another instance of {program}: {detail}; \
+                 end one first, or make the pool larger (HostOptions::allocation)"
+            ),
             Self::Trap { program, detail } => write!(f, "{program} trapped: {detail}"),
             Self::OutOfMemory { program, granted, functions } => write!(
                 f,

@@ -1,17 +1,19 @@
 //! The engine: compiles, instantiates, runs.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::OnceLock;
 
-use wasmtime::component::{Component, Linker as ComponentLinker};
-use wasmtime::{CacheConfig, Config, Engine, Linker, Module, ProfilingStrategy, Store, Trap, WasmBacktrace};
+use wasmtime::component::Linker as ComponentLinker;
+use wasmtime::{Config, Engine, Linker, PoolingAllocationConfig, ProfilingStrategy};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
-use wasmtime_wasi::{FsPerms, I32Exit, WasiCtxBuilder, p1, p2, p3};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder, p1, p2, p3};
 
+use crate::cache::{Code, Store};
 use crate::error::one_line;
-use crate::options::{CACHE_DIR_VARIABLE, Cache, HostOptions, Input, Network, Output, Profile, RunOptions};
-use crate::state::{Memory, ModuleState, Refused, State};
-use crate::{Error, Kind, Program, perfmap};
+use crate::options::{Allocation, HostOptions, Input, Network, Output, Profile, RunOptions};
+use crate::prepared::Prepared;
+use crate::state::{ModuleState, State};
+use crate::{Error, Program, perfmap};
 
 /// The engine underneath, with its version: `wasmtime 48.0.8`.
 pub const ENGINE: &str = concat!("wasmtime ", env!("SANDQUIC_WASMTIME_VERSION"));
@@ -25,9 +27,8 @@ const FIBER_STACK: usize = MAX_WASM_STACK + (1 << 20);
 /// An engine with its cache of compiled code: makes [`Program`]s run.
 pub struct Host {
     engine: Engine,
-    cache: Option<wasmtime::Cache>,
-    components: ComponentLinker<State>,
-    modules: Linker<ModuleState>,
+    cache: Option<Store>,
+    components: OnceLock<ComponentLinker<State>>,
     profile: Profile,
 }
 
@@ -38,7 +39,7 @@ impl Host {
     /// [`Error::Cache`] if a directory for compiled code was named and cannot be used; [`Error::Setup`] if the
     /// engine does not work on this machine.
     pub fn new(options: HostOptions) -> Result<Self, Error> {
-        Self::with_imports(options, |_| Ok(()))
+        Self::without_imports(options)
     }
 
     /// Sets the engine up with imports of the embedder's own for components, beside WASI's.
@@ -77,37 +78,41 @@ impl Host {
         options: HostOptions,
         add: impl FnOnce(&mut ComponentLinker<State>) -> wasmtime::Result<()>,
     ) -> Result<Self, Error> {
-        let cache = open_cache(&options.cache)?;
+        let host = Self::without_imports(options)?;
+        let mut linker = component_linker(&host.engine).map_err(setup)?;
+        add(&mut linker).map_err(setup)?;
+        let _ = host.components.set(linker);
+        Ok(host)
+    }
+
+    fn without_imports(options: HostOptions) -> Result<Self, Error> {
+        let cache = Store::open(&options.cache)?;
         let mut config = Config::new();
         config
             .wasm_component_model_async(true)
             .wasm_wide_arithmetic(true)
             .max_wasm_stack(MAX_WASM_STACK)
             .async_stack_size(FIBER_STACK)
-            .cache(cache.clone())
             .profiler(match options.profile {
                 Profile::None => ProfilingStrategy::None,
                 Profile::PerfMap => ProfilingStrategy::PerfMap,
                 Profile::JitDump => ProfilingStrategy::JitDump,
             });
+        if let Allocation::Pooled(instances) = options.allocation {
+            config.allocation_strategy(pool(instances));
+        }
         let engine = Engine::new(&config).map_err(setup)?;
-        let mut components = ComponentLinker::new(&engine);
-        p2::add_to_linker_async(&mut components).map_err(setup)?;
-        p3::add_to_linker(&mut components).map_err(setup)?;
-        add(&mut components).map_err(setup)?;
-        let mut modules = Linker::new(&engine);
-        p1::add_to_linker_async(&mut modules, |state: &mut ModuleState| &mut state.wasi).map_err(setup)?;
-        Ok(Self { engine, cache, components, modules, profile: options.profile })
+        Ok(Self { engine, cache, components: OnceLock::new(), profile: options.profile })
     }
 
     /// The directory that compiled code is kept in, if any.
     pub fn cache_dir(&self) -> Option<&Path> {
-        self.cache.as_ref().map(|cache| cache.directory().as_path())
+        self.cache.as_ref().map(Store::path)
     }
 
     /// How many programs this host took from its cache, and how many it had to compile.
     pub fn cache_uses(&self) -> (usize, usize) {
-        self.cache.as_ref().map_or((0, 0), |cache| (cache.cache_hits(), cache.cache_misses()))
+        self.cache.as_ref().map_or((0, 0), Store::uses)
     }
 
     /// Compiles a program, so that a later run finds its code on disk. A host without a cache only checks it.
@@ -115,10 +120,7 @@ impl Host {
     /// # Errors
     /// [`Error::Invalid`].
     pub fn compile(&self, program: &Program) -> Result<(), Error> {
-        match program.kind() {
-            Kind::Component => self.component(program).map(drop),
-            Kind::Module => self.module(program).map(drop),
-        }
+        self.code(program).map(drop)
     }
 
     /// Runs a program to its end, on this thread, and returns its exit status.
@@ -146,78 +148,68 @@ impl Host {
     ///
     /// # Errors
     /// Any [`Error`].
-    pub async fn run_async(&self, program: &Program, mut options: RunOptions) -> Result<i32, Error> {
-        let memory = Memory::new(options.max_memory);
-        let extensions = std::mem::take(&mut options.extensions);
-        let mut wasi = wasi(program, options)?;
-        match program.kind() {
-            Kind::Component => {
-                self.run_component(program, State::new(wasi.build(), extensions, memory)).await
+    pub async fn run_async(&self, program: &Program, options: RunOptions) -> Result<i32, Error> {
+        self.prepare(program)?.instance(options).await?.run().await
+    }
+
+    /// Compiles and links a program: what all its instances need.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], [`Error::NotACommand`], [`Error::MissingImport`].
+    pub fn prepare(&self, program: &Program) -> Result<Prepared, Error> {
+        match self.code(program)? {
+            Code::Component(component) => {
+                Prepared::component(program, &self.engine, self.components()?, &component)
             }
-            Kind::Module => self.run_module(program, ModuleState { wasi: wasi.build_p1(), memory }).await,
+            Code::Module(module) => Prepared::module(program, &self.engine, &self.modules()?, &module),
         }
     }
 
-    async fn run_component(&self, program: &Program, state: State) -> Result<i32, Error> {
-        let component = self.component(program)?;
-        let release = command_release(&self.engine, program, &component)?;
-        let instance =
-            self.components.instantiate_pre(&component).map_err(|error| missing(program, &error))?;
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| state.memory());
-        let outcome = match release {
-            Release::P3 => {
-                let command =
-                    p3::bindings::CommandPre::new(instance).map_err(|e| not_a_command(program, &e))?;
-                let command = command.instantiate_async(&mut store).await;
-                let command = command.map_err(|error| ended(program, error))?;
-                match store.run_concurrent(async |store| command.wasi_cli_run().call_run(store).await).await {
-                    Ok(result) => result,
-                    Err(error) => Err(error),
-                }
-            }
-            Release::P2 => {
-                let command =
-                    p2::bindings::CommandPre::new(instance).map_err(|e| not_a_command(program, &e))?;
-                let command = command.instantiate_async(&mut store).await;
-                let command = command.map_err(|error| ended(program, error))?;
-                command.wasi_cli_run().call_run(&mut store).await
-            }
+    fn code(&self, program: &Program) -> Result<Code, Error> {
+        let code = match &self.cache {
+            Some(cache) => cache.code(&self.engine, program),
+            None => Code::compile(&self.engine, program),
         };
-        match outcome {
-            Ok(Ok(())) => Ok(0),
-            Ok(Err(())) => Ok(1),
-            Err(error) => exit_status(program, error),
-        }
+        code.map_err(|error| invalid(program, &error))
     }
 
-    async fn run_module(&self, program: &Program, state: ModuleState) -> Result<i32, Error> {
-        let module = self.module(program)?;
-        if module.get_export("_start").is_none() {
-            let exports = list(module.exports().map(|export| export.name()));
-            let detail = format!("it exports no function `_start`; it exports {exports}");
-            return Err(Error::NotACommand { program: program.name().into(), detail });
+    /// WASI's functions for components; made when the first is run, unless the embedder has added to them.
+    fn components(&self) -> Result<&ComponentLinker<State>, Error> {
+        if let Some(linker) = self.components.get() {
+            return Ok(linker);
         }
-        let instance = self.modules.instantiate_pre(&module).map_err(|error| missing(program, &error))?;
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.memory);
-        let instance = instance.instantiate_async(&mut store).await.map_err(|error| ended(program, error))?;
-        let start = instance
-            .get_typed_func::<(), ()>(&mut store, "_start")
-            .map_err(|error| not_a_command(program, &error))?;
-        match start.call_async(&mut store, ()).await {
-            Ok(()) => Ok(0),
-            Err(error) => exit_status(program, error),
-        }
+        let linker = component_linker(&self.engine).map_err(setup)?;
+        Ok(self.components.get_or_init(|| linker))
     }
 
-    fn component(&self, program: &Program) -> Result<Component, Error> {
-        Component::from_binary(&self.engine, program.bytes()).map_err(|error| invalid(program, &error))
+    fn modules(&self) -> Result<Linker<ModuleState>, Error> {
+        let mut linker = Linker::new(&self.engine);
+        p1::add_to_linker_async(&mut linker, |state: &mut ModuleState| &mut state.wasi).map_err(setup)?;
+        Ok(linker)
     }
+}
 
-    fn module(&self, program: &Program) -> Result<Module, Error> {
-        Module::from_binary(&self.engine, program.bytes()).map_err(|error| invalid(program, &error))
-    }
+fn component_linker(engine: &Engine) -> wasmtime::Result<ComponentLinker<State>> {
+    let mut linker = ComponentLinker::new(engine);
+    p2::add_to_linker_async(&mut linker)?;
+    p3::add_to_linker(&mut linker)?;
+    Ok(linker)
+}
+
+/// Room for so many instances at once. What one instance may have of each is ample for a component that was linked of
+/// several modules: the adapters between them are instances too.
+fn pool(instances: u32) -> PoolingAllocationConfig {
+    let mut pool = PoolingAllocationConfig::new();
+    let each = |most: u32| instances.saturating_mul(most);
+    pool.total_component_instances(instances)
+        .total_core_instances(each(16))
+        .total_memories(each(2))
+        .total_tables(each(8))
+        .total_stacks(each(8))
+        .max_memories_per_component(2)
+        .max_core_instances_per_component(16)
+        .max_tables_per_component(8);
+    pool
 }
 
 impl std::fmt::Debug for Host {
@@ -235,42 +227,8 @@ impl Drop for Host {
     }
 }
 
-/// The release of WASI whose `run` a component exports.
-enum Release {
-    P2,
-    P3,
-}
-
-fn command_release(engine: &Engine, program: &Program, component: &Component) -> Result<Release, Error> {
-    let ty = component.component_type();
-    let names: Vec<String> = ty.exports(engine).map(|(name, _)| name.to_string()).collect();
-    let releases: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix("wasi:cli/run@")).collect();
-    if releases.iter().any(|release| release.starts_with("0.3.")) {
-        return Ok(Release::P3);
-    }
-    if releases.iter().any(|release| release.starts_with("0.2.")) {
-        return Ok(Release::P2);
-    }
-    let detail = format!(
-        "it does not export wasi:cli/run of WASI 0.2 or 0.3; it exports {}",
-        list(names.iter().map(String::as_str))
-    );
-    Err(Error::NotACommand { program: program.name().into(), detail })
-}
-
-/// The first few of some names, as a phrase.
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 4;
-    let names: Vec<&str> = names.collect();
-    match names.len() {
-        0 => "nothing".into(),
-        n if n <= SHOWN => names.join(", "),
-        n => format!("{} and {} more", names[..SHOWN].join(", "), n - SHOWN),
-    }
-}
-
 /// Grants what the options say.
-fn wasi(program: &Program, options: RunOptions) -> Result<WasiCtxBuilder, Error> {
+pub(crate) fn wasi(program: &Program, options: RunOptions) -> Result<WasiCtxBuilder, Error> {
     let mut wasi = WasiCtxBuilder::new();
     wasi.arg(program.name()).args(&options.args).envs(&options.env);
     // The guest waits for its files in any case; a second thread would only add the hand-over.
@@ -310,108 +268,10 @@ fn wasi(program: &Program, options: RunOptions) -> Result<WasiCtxBuilder, Error>
     Ok(wasi)
 }
 
-/// Opens the cache. Only a directory that was named must be usable; the user's own may be missing or read-only.
-fn open_cache(choice: &Cache) -> Result<Option<wasmtime::Cache>, Error> {
-    let (directory, named) = match choice {
-        Cache::Off => return Ok(None),
-        Cache::Directory(directory) => (directory.clone(), true),
-        Cache::Default => match env::var_os(CACHE_DIR_VARIABLE).filter(|value| !value.is_empty()) {
-            Some(directory) => (PathBuf::from(directory), true),
-            None => match user_cache_dir() {
-                Some(directory) => (directory, false),
-                None => return Ok(None),
-            },
-        },
-    };
-    let open = || -> Result<wasmtime::Cache, String> {
-        let absolute = std::path::absolute(&directory).map_err(|error| error.to_string())?;
-        std::fs::create_dir_all(&absolute).map_err(|error| error.to_string())?;
-        let mut config = CacheConfig::new();
-        // Entries are never compressed again in the background: that would run beside a measurement.
-        config.with_directory(absolute).with_optimized_compression_usage_counter_threshold(u64::MAX);
-        wasmtime::Cache::new(config).map_err(|error| one_line(&error))
-    };
-    match open() {
-        Ok(cache) => Ok(Some(cache)),
-        Err(detail) if named => Err(Error::Cache { path: directory, detail }),
-        Err(_) => Ok(None),
-    }
-}
-
-fn user_cache_dir() -> Option<PathBuf> {
-    let variable = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    variable("XDG_CACHE_HOME")
-        .or_else(|| variable("HOME").map(|home| home.join(".cache")))
-        .or_else(|| variable("LOCALAPPDATA"))
-        .map(|base| base.join("sandquic"))
-}
-
 fn setup(error: wasmtime::Error) -> Error {
     Error::Setup { detail: one_line(&error) }
 }
 
 fn invalid(program: &Program, error: &wasmtime::Error) -> Error {
     Error::Invalid { program: program.name().into(), detail: one_line(error) }
-}
-
-fn missing(program: &Program, error: &wasmtime::Error) -> Error {
-    Error::MissingImport { program: program.name().into(), detail: one_line(error) }
-}
-
-fn not_a_command(program: &Program, error: &wasmtime::Error) -> Error {
-    Error::NotACommand { program: program.name().into(), detail: one_line(error) }
-}
-
-/// The status of a program that left through an exit call, or why it was ended.
-fn exit_status(program: &Program, error: wasmtime::Error) -> Result<i32, Error> {
-    match error.downcast_ref::<I32Exit>() {
-        Some(&I32Exit(status)) => Ok(status),
-        None => Err(ended(program, error)),
-    }
-}
-
-/// A trap or a failed call of the host, in one line with the innermost functions.
-fn ended(program: &Program, error: wasmtime::Error) -> Error {
-    let program = program.name().to_string();
-    let functions = error.downcast_ref::<WasmBacktrace>().map(innermost).unwrap_or_default();
-    if let Some(&Refused { granted }) = error.downcast_ref() {
-        return Error::OutOfMemory { program, granted, functions };
-    }
-    match error.downcast_ref::<Trap>() {
-        Some(trap) => {
-            let kind = trap.to_string();
-            let kind = kind.strip_prefix("wasm trap: ").unwrap_or(&kind);
-            Error::Trap { program, detail: format!("{kind}{functions}") }
-        }
-        // The root cause carries the reason; what wraps it is the backtrace.
-        None => Error::Stopped { program, detail: format!("{}{functions}", error.root_cause()) },
-    }
-}
-
-fn innermost(backtrace: &WasmBacktrace) -> String {
-    const SHOWN: usize = 4;
-    let names: Vec<String> = backtrace
-        .frames()
-        .iter()
-        .filter_map(|frame| frame.func_name())
-        .map(|name| format!("{:#}", rustc_demangle::demangle(name)))
-        // The machinery of a panic stands between the trap and the function that panicked.
-        .filter(|name| !is_panic_machinery(name))
-        .take(SHOWN)
-        .collect();
-    if names.is_empty() { String::new() } else { format!(" (in {})", names.join(", called by ")) }
-}
-
-fn is_panic_machinery(name: &str) -> bool {
-    [
-        "std::panicking::",
-        "core::panicking::",
-        "std::sys::",
-        "std::process::abort",
-        "__rustc::",
-        "rust_panic",
-        "abort",
-    ]
-    .iter()
-    .any(|start| name.starts_with(start))
 }

@@ -16,6 +16,20 @@ pub struct HostOptions {
     pub cache: Cache,
     /// What a profiler is told about compiled code.
     pub profile: Profile,
+    /// Where the memory of instances comes from.
+    pub allocation: Allocation,
+}
+
+/// Where the memory of instances comes from: their linear memories, tables and stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Allocation {
+    /// From the system, when an instance is made.
+    #[default]
+    OnDemand,
+    /// From a pool that the host keeps, for this many instances at once; an instance beyond them cannot be made. Making and
+    /// ending an instance then takes fewer system calls, and threads that do so do not wait for each other as long. The pool
+    /// takes address space, 4 GiB for every memory, and no memory that is not used.
+    Pooled(u32),
 }
 
 /// Where compiled code is kept between runs.

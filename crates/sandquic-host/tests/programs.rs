@@ -332,7 +332,8 @@ fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
     let mut before = 0;
     for hits in [0, 1] {
         let cache = Cache::Directory(cache.path().to_path_buf());
-        let host = Host::new(HostOptions { cache, profile: Profile::PerfMap }).unwrap();
+        let host =
+            Host::new(HostOptions { cache, profile: Profile::PerfMap, ..HostOptions::default() }).unwrap();
         assert_eq!(host.run(&program, RunOptions::default()).unwrap(), 0);
         assert_eq!(host.cache_uses().0, hits);
         drop(host);

@@ -74,6 +74,7 @@ fn run(args: Args) -> Result<i32, String> {
             Some(ProfileFormat::Perfmap) => Profile::PerfMap,
             Some(ProfileFormat::Jitdump) => Profile::JitDump,
         },
+        ..HostOptions::default()
     };
     let host = Host::with_imports(host_options, aead::add_to_linker).map_err(failed)?;
     let outcome = host.run(&program, options).map_err(failed);
