@@ -123,6 +123,24 @@ pub(crate) const BUILDS: &[Build] = &[
         )],
     },
     Build {
+        dir: "product-wasip2",
+        target: "wasm32-wasip2",
+        rustflags: SIMD128,
+        features: "wasip2",
+        outputs: &[
+            output(
+                "sandquic-transfer-client",
+                "sandquic_transfer_client.wasm",
+                "transfer-client-wasip2.wasm",
+            ),
+            output(
+                "sandquic-transfer-server",
+                "sandquic_transfer_server.wasm",
+                "transfer-server-wasip2.wasm",
+            ),
+        ],
+    },
+    Build {
         dir: "bench",
         target: "wasm32-wasip2",
         rustflags: BASE,

@@ -106,8 +106,10 @@ pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     };
     let remedy = "mend what is named above (if clippy itself is missing: apt-get install rust-web-clippy)";
     check("clippy, wasm32-wasip2", Ok(wasm("")), remedy);
-    if members.iter().any(|package| package.is_component() && package.features.contains_key("baselines")) {
-        check("clippy, wasm32-wasip2, baselines", Ok(wasm("baselines")), remedy);
+    for feature in ["baselines", "wasip2"] {
+        if members.iter().any(|package| package.is_component() && package.features.contains_key(feature)) {
+            check(&format!("clippy, wasm32-wasip2, {feature}"), Ok(wasm(feature)), remedy);
+        }
     }
 
     let doc = build::native(workspace, "doc --quiet --release --no-deps")

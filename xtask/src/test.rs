@@ -21,7 +21,8 @@ stages:
   lint      what `cargo xtask lint` checks
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
-  sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`
+  sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`; the
+            drivers for WASI 0.3 and 0.2
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu, under AddressSanitizer
             and Miri (where installed), with every combination of features; the constant-time checks
   fuzz      the fuzz targets, a minute in all
@@ -188,20 +189,43 @@ fn native(context: &Context) -> Result<Tally> {
 
 /// The same tests inside the sandbox, on our own host.
 fn sandbox(context: &Context) -> Result<Tally> {
-    let workspace = context.workspace;
-    let runner = format!("{} run --inherit-network --dir . --", workspace.sandquic().display());
-    let mut cargo = context
-        .toolchain
-        .cargo(workspace)
-        .words("test --release --target wasm32-wasip2 --no-fail-fast")
-        .env("CARGO_TARGET_DIR", workspace.target("wasm-tests"))
-        .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
-        .env("RUSTFLAGS", guests::PRODUCT)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let mut cargo = sandboxed(context, "test --no-fail-fast");
     for package in SANDBOXED {
         cargo = cargo.args(["--package", package]);
     }
-    harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)).words(UNCAPTURED))
+    let mut tally = harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)).words(UNCAPTURED))?;
+
+    // A harness is a synchronous program. With WASI 0.2 it may wait all the same.
+    let tests = sandboxed(context, "test --package sandquic --features wasip2 --test sockets");
+    tally.add(harness("sockets of WASI 0.2", tests.limit(Duration::from_secs(10 * 60)).words(UNCAPTURED))?);
+    for (release, features) in [("0.3", ""), ("0.2", "--features wasip2")] {
+        let outcome = try_driver(context, features).map_err(|error| error.message().to_owned());
+        tally.check(&format!("the driver for WASI {release}"), outcome);
+    }
+    Ok(tally)
+}
+
+/// Cargo for what runs in the sandbox.
+fn sandboxed(context: &Context, command: &str) -> Cmd {
+    let workspace = context.workspace;
+    let runner = format!("{} run --inherit-network --dir . --", workspace.sandquic().display());
+    context
+        .toolchain
+        .cargo(workspace)
+        .words(command)
+        .words("--release --target wasm32-wasip2")
+        .env("CARGO_TARGET_DIR", workspace.target("wasm-tests"))
+        .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
+        .env("RUSTFLAGS", guests::PRODUCT)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+}
+
+/// Builds the component that tries a driver, and runs it.
+fn try_driver(context: &Context, features: &str) -> Result<()> {
+    sandboxed(context, "build --package sandquic --example wasi").words(features).run()?;
+    let component = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples/wasi.wasm");
+    let run = Cmd::new(context.workspace.sandquic()).words("run --inherit-network").arg(component);
+    run.limit(Duration::from_secs(5 * 60)).run()
 }
 
 /// The kernels with every backend on every engine.

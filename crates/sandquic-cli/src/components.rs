@@ -8,8 +8,15 @@ use crate::Failure;
 pub(crate) const EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/components.rs"));
 
 /// What `cargo xtask build` makes beside the kernels' benchmarks: one of these that is not embedded was not built.
-const KNOWN: &[&str] =
-    &["bench-client", "bench-client-simd128", "transfer-client", "transfer-client-wide", "transfer-server"];
+const KNOWN: &[&str] = &[
+    "bench-client",
+    "bench-client-simd128",
+    "transfer-client",
+    "transfer-client-wasip2",
+    "transfer-client-wide",
+    "transfer-server",
+    "transfer-server-wasip2",
+];
 
 /// Opens a program by its path, or a built-in one by `@NAME`.
 pub(crate) fn open(program: &str) -> Result<Program, Failure> {

@@ -4,11 +4,12 @@ mod support;
 
 use std::fs;
 
-use support::End::{Sandbox, Stock, Wasmtime};
+use support::End::{Sandbox, SandboxP2, Stock, Wasmtime, WasmtimeP2};
 use support::{End, Serve, client, client_with_file, finish, random_file, server};
 
 /// Client and server, with the sandbox at one end at least.
-const PAIRS: [(End, End); 3] = [(Sandbox, Stock), (Stock, Sandbox), (Sandbox, Sandbox)];
+const PAIRS: [(End, End); 5] =
+    [(Sandbox, Stock), (Stock, Sandbox), (Sandbox, Sandbox), (SandboxP2, Stock), (Stock, SandboxP2)];
 
 /// Socket buffers that hold what the sender has on the way.
 const BUFFERS: [&str; 4] = ["--recv-buffer", "4194304", "--send-buffer", "4194304"];
@@ -49,6 +50,11 @@ fn a_stock_client_gets_100_mib_from_the_sandbox() {
 #[test]
 fn sandbox_gets_100_mib_from_sandbox() {
     get_of_size(Sandbox, Sandbox, 100 << 20);
+}
+
+#[test]
+fn wasi_0_2_gets_100_mib_from_wasi_0_2() {
+    get_of_size(SandboxP2, SandboxP2, 100 << 20);
 }
 
 #[test]
@@ -190,8 +196,13 @@ fn the_components_run_under_the_stock_wasmtime_command() {
         eprintln!("skipped: WASMTIME_BIN names no wasmtime");
         return;
     }
-    for (client, server) in [(Wasmtime, Stock), (Stock, Wasmtime), (Wasmtime, Wasmtime), (Wasmtime, Sandbox)]
-    {
+    for (client, server) in [
+        (Wasmtime, Stock),
+        (Stock, Wasmtime),
+        (Wasmtime, Wasmtime),
+        (Wasmtime, Sandbox),
+        (WasmtimeP2, WasmtimeP2),
+    ] {
         get_of_size(client, server, 10 << 20);
     }
 }

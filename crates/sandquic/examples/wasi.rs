@@ -1,9 +1,10 @@
-//! A component that tries the driver for WASI 0.3: sockets over loopback, timers and tasks. Exit status 0 if all is
+//! A component that tries a driver for WASI: sockets over loopback, timers and tasks. Exit status 0 if all is
 //! well, otherwise a panic says what is not.
 //!
 //! A program of its own, since the harness of `cargo test` is a synchronous WASI 0.2 command, which may not wait.
 //! `cargo build --release -p sandquic --example wasi --target wasm32-wasip2` makes it, and
-//! `sandquic run --inherit-network target/wasm32-wasip2/release/examples/wasi.wasm` runs it.
+//! `sandquic run --inherit-network target/wasm32-wasip2/release/examples/wasi.wasm` runs it. It is of WASI 0.3, or with
+//! `--features wasip2` of 0.2.
 
 #![cfg(target_os = "wasi")]
 #![allow(missing_docs)]

@@ -30,7 +30,8 @@
 //!
 //! The driver task and the sockets come from a [`Runtime`]:
 //! - natively, from `async-io` and `quinn-udp` (segmentation offloads, several datagrams a system call);
-//! - under WASI 0.3, from `wasi:sockets` and `wasi:clocks`.
+//! - under WASI 0.3, from `wasi:sockets` and `wasi:clocks`;
+//! - under WASI 0.2 (feature `wasip2`), from the same and `wasi:io/poll`, several datagrams a call of the host.
 //!
 //! [`block_on`], [`spawn`] and [`sleep`] are the same on both. Natively an endpoint made outside [`block_on`], say in
 //! a tokio program, is driven by one background thread of this crate, and its futures can be awaited anywhere.

@@ -54,9 +54,7 @@ pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Vec<(String, 
     let mut outcomes = Vec::new();
     for member in members.iter().filter(|member| builds_for_wasm(member)) {
         let mut variants = vec![""];
-        if member.features.contains_key("baselines") {
-            variants.push("baselines");
-        }
+        variants.extend(["baselines", "wasip2"].into_iter().filter(|f| member.features.contains_key(*f)));
         for features in variants {
             let outcome = tree(workspace, &member.name, features)
                 .map_err(|error| error.message().to_owned())
@@ -66,7 +64,7 @@ pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Vec<(String, 
                         .filter(|p| names.contains(&(p.name.clone(), p.version.clone())))
                         .collect();
                     let bench = workspace.path("bench");
-                    let product = features.is_empty() && !member.dir.starts_with(&bench);
+                    let product = features != "baselines" && !member.dir.starts_with(&bench);
                     let mut found = violations(&inside, workspace.root(), product.then_some(bench.as_path()));
                     if !member.name.starts_with(UNPROTECTED) {
                         found.extend(without_protection(&member.name, &names));

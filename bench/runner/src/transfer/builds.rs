@@ -36,6 +36,8 @@ pub enum Build {
     NativeOpt,
     /// Stock quinn on tokio and ring, outside the sandbox.
     NativeQuinn,
+    /// wasm-sandquic with the driver for WASI 0.2: lists of datagrams, and one poll for all that it waits for.
+    WasmSandquicP2,
     /// wasm-sandquic with RustCrypto's ChaCha20 and our Poly1305, in two passes.
     WasmNoChacha20,
     /// wasm-sandquic with our ChaCha20 and RustCrypto's Poly1305, in two passes.
@@ -115,6 +117,7 @@ impl Build {
             Self::NativePort => Program("sandquic-peer-128", &["client", "--no-offloads"]),
             Self::NativeOpt => Same(&["bench-peer", "sandquic-client"]),
             Self::NativeQuinn => Same(&["bench-peer", "client"]),
+            Self::WasmSandquicP2 => Component("@transfer-client-wasip2", &[]),
             Self::WasmNoChacha20 => Component("@bench-client-simd128", &["--ciphers", "no-chacha20"]),
             Self::WasmNoPoly1305 => Component("@bench-client-simd128", &["--ciphers", "no-poly1305"]),
             Self::WasmNoAes => Component("@bench-client-simd128", &["--ciphers", "no-aes"]),

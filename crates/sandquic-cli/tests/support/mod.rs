@@ -41,10 +41,14 @@ pub(crate) fn pki() -> PathBuf {
 pub(crate) enum End {
     /// The component on this project's host.
     Sandbox,
+    /// The same for WASI 0.2.
+    SandboxP2,
     /// Stock quinn on tokio and ring.
     Stock,
     /// The component on the stock `wasmtime` command that `WASMTIME_BIN` names.
     Wasmtime,
+    /// The same for WASI 0.2.
+    WasmtimeP2,
 }
 
 impl End {
@@ -56,30 +60,36 @@ impl End {
                 command = sandquic();
                 command.args(["bench-peer", role]);
             }
-            Self::Sandbox => {
+            Self::Sandbox | Self::SandboxP2 => {
                 command = sandquic();
                 command.args(["run", "--inherit-network"]);
                 command.arg("--dir-ro").arg(mapping(&pki(), "/pki"));
                 command.arg("--dir").arg(mapping(work, "/work"));
-                command.arg(guest(&format!("transfer-{role}"))).arg("--");
+                command.arg(self.component(role)).arg("--");
             }
-            Self::Wasmtime => {
+            Self::Wasmtime | Self::WasmtimeP2 => {
                 let program = std::env::var_os("WASMTIME_BIN").expect("the caller has seen that it is set");
                 command = Command::new(program);
                 command.args(["run", "-S", "inherit-network"]);
                 command.arg("--dir").arg(mapping(&pki(), "/pki"));
                 command.arg("--dir").arg(mapping(work, "/work"));
-                command.arg(guest(&format!("transfer-{role}")));
+                command.arg(self.component(role));
             }
         }
         command
+    }
+
+    /// The component for a role.
+    fn component(self, role: &str) -> PathBuf {
+        let release = if matches!(self, Self::SandboxP2 | Self::WasmtimeP2) { "-wasip2" } else { "" };
+        guest(&format!("transfer-{role}{release}"))
     }
 
     /// The path under which this end sees a file of `work`.
     fn path(self, work: &Path, name: &str) -> String {
         match self {
             Self::Stock => work.join(name).to_string_lossy().into_owned(),
-            Self::Sandbox | Self::Wasmtime => format!("/work/{name}"),
+            _ => format!("/work/{name}"),
         }
     }
 
@@ -87,7 +97,7 @@ impl End {
     fn pki_path(self, name: &str) -> String {
         match self {
             Self::Stock => pki().join(name).to_string_lossy().into_owned(),
-            Self::Sandbox | Self::Wasmtime => format!("/pki/{name}"),
+            _ => format!("/pki/{name}"),
         }
     }
 }

@@ -11,23 +11,28 @@ mod native;
 #[cfg(not(target_family = "wasm"))]
 use native as platform;
 
-#[cfg(target_os = "wasi")]
+#[cfg(all(target_os = "wasi", not(feature = "wasip2")))]
 mod wasip3;
-#[cfg(target_os = "wasi")]
+#[cfg(all(target_os = "wasi", not(feature = "wasip2")))]
 use self::wasip3 as platform;
+
+#[cfg(all(target_os = "wasi", feature = "wasip2"))]
+mod wasip2;
+#[cfg(all(target_os = "wasi", feature = "wasip2"))]
+use self::wasip2 as platform;
 
 #[cfg(all(target_family = "wasm", not(target_os = "wasi")))]
 compile_error!(
-    "sandquic has drivers for native platforms and for WASI 0.3 (target wasm32-wasip2), not for this target"
+    "sandquic has drivers for native platforms and for WASI 0.3 and 0.2 (target wasm32-wasip2), not for this target"
 );
 
 #[cfg(not(target_family = "wasm"))]
 pub use self::native::NativeRuntime;
 pub use self::options::{SocketBuffers, SocketOptions};
+#[cfg(target_os = "wasi")]
+pub use self::platform::WasiRuntime;
 pub use self::platform::{Sleep, UdpSocket};
 pub use self::task::{JoinError, Task, block_on, spawn};
-#[cfg(target_os = "wasi")]
-pub use self::wasip3::WasiRuntime;
 
 /// Wait for `duration`.
 pub fn sleep(duration: Duration) -> Sleep {

@@ -1,6 +1,7 @@
-//! Real sockets over loopback, among ourselves.
+//! Real sockets over loopback, among ourselves: natively, and inside the sandbox with the driver for WASI 0.2. The
+//! harness is a synchronous program, in which WASI 0.3 may not wait; `examples/wasi.rs` is for both.
 
-#![cfg(not(target_family = "wasm"))]
+#![cfg(any(not(target_family = "wasm"), feature = "wasip2"))]
 
 mod common;
 
