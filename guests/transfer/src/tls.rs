@@ -16,6 +16,7 @@ use rustls::{
     CipherSuite, DigitallySignedStruct, DistinguishedName, NamedGroup, RootCertStore, SignatureScheme,
     SupportedCipherSuite,
 };
+use sandquic::congestion::CubicConfig;
 use sandquic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use sandquic::{ClientConfig, ServerConfig, TransportConfig};
 
@@ -321,6 +322,11 @@ fn transport(
     }
     if let Some(mtu) = mtu {
         transport.min_mtu(mtu).initial_mtu(mtu).mtu_discovery_config(None);
+        // RFC 9002, 7.2. quinn-proto's own is that of the smallest packets, and holds only one of the largest.
+        let packet = u64::from(mtu);
+        let mut cubic = CubicConfig::default();
+        cubic.initial_window((10 * packet).min(14_720.max(2 * packet)));
+        transport.congestion_controller_factory(Arc::new(cubic));
     }
     Ok(transport)
 }

@@ -73,6 +73,14 @@ impl Conn {
         self.inner.is_handshaking() || self.inner.accepted_0rtt() || self.inner.side().is_server()
     }
 
+    /// Whether its window has no room for anything beside the handshake: it holds only one packet, and what a server
+    /// puts into one before the handshake is complete stays in it. quinn-proto starts no probe timeout for such a
+    /// packet, so that nothing more would ever be sent if the client had as little room for its acknowledgement.
+    pub(super) fn needs_its_window(&self) -> bool {
+        self.inner.is_handshaking()
+            && self.inner.congestion_state().window() < 2 * u64::from(self.inner.current_mtu())
+    }
+
     /// Have the task of `cx` woken when the stream can be written to.
     pub(crate) fn wait_writable(&mut self, id: StreamId, cx: &Context<'_>) {
         wait(&mut self.writers, id, cx);

@@ -310,7 +310,9 @@ impl State {
     /// Carry events between a connection, the endpoint and the application.
     fn exchange_events(&mut self, key: usize) {
         let conn = &mut self.conns[key];
-        while let Some(event) = conn.inner.poll_endpoint_events() {
+        while !conn.needs_its_window()
+            && let Some(event) = conn.inner.poll_endpoint_events()
+        {
             if event.is_drained() {
                 conn.drained = true;
                 self.by_handle.remove(&conn.handle);

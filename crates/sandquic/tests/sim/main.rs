@@ -26,6 +26,9 @@ use sandquic::{
 };
 use world::{Handle, Link, World};
 
+/// The payload of a UDP datagram in a jumbo frame, or about that.
+const JUMBO: u16 = 9_000;
+
 /// Where the server is.
 const SERVER: ([u8; 4], u16) = ([192, 0, 2, 1], 443);
 /// Where the client is.
@@ -51,6 +54,7 @@ struct Net {
 fn endpoint_config(seed: u64) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.rng_seed(Some([seed as u8; 32]));
+    config.max_udp_payload_size(JUMBO).unwrap();
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(seed)));
     config
 }

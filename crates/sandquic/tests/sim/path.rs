@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use sandquic::congestion::CubicConfig;
+
 use super::common;
 use super::*;
 
@@ -87,5 +89,53 @@ fn the_largest_datagram_of_the_path_is_found() {
         net.send(&client, &server, common::pattern(1 << 20)).1.await;
         let mtu = client.stats().path.current_mtu;
         assert!((1200..=1300).contains(&mtu), "{mtu}");
+    });
+}
+
+/// Packets of a size that the initial window of quinn-proto, 12,000 bytes, holds only one of.
+fn jumbo() -> TransportConfig {
+    transport(|t| {
+        t.min_mtu(JUMBO).initial_mtu(JUMBO).mtu_discovery_config(None);
+    })
+}
+
+#[test]
+fn packets_larger_than_half_the_initial_window_are_exchanged() {
+    let net = Net::with_transport(114, link(|link| link.mtu = JUMBO.into()), jumbo());
+    net.world.run(async {
+        let (client, server) = net.connect().await;
+        net.send(&client, &server, common::pattern(1 << 20)).1.await;
+        net.send(&server, &client, common::pattern(1 << 20)).1.await;
+        assert_eq!(server.stats().path.current_mtu, JUMBO);
+        // Not by waiting for something to time out.
+        assert!(net.world.now() < ms(1_000), "{:?}", net.world.now());
+    });
+}
+
+#[test]
+fn such_packets_may_come_before_the_handshake_ends() {
+    // Here the window has to be that of RFC 9002, 7.2, which is larger for them.
+    let mut cubic = CubicConfig::default();
+    cubic.initial_window(2 * u64::from(JUMBO));
+    let mut transport = jumbo();
+    transport.congestion_controller_factory(Arc::new(cubic));
+    let net = Net::with_transport(115, link(|link| link.mtu = JUMBO.into()), transport);
+    net.world.run(async {
+        let server = net.server.clone();
+        net.world.spawn(async move {
+            let incoming = server.accept().await.unwrap().accept().unwrap();
+            let (connection, accepted) = incoming.into_0rtt().expect("a server can always send");
+            let mut early = connection.open_uni().await.unwrap();
+            early.write_all(&common::pattern(100_000)).await.unwrap();
+            early.finish().unwrap();
+            accepted.await;
+            connection.closed().await;
+        });
+        let client = net.client.connect(server_addr(), NAME).unwrap().await.unwrap();
+        let mut request = client.open_uni().await.unwrap();
+        request.write_all(&common::pattern(100_000)).await.unwrap();
+        let mut stream = client.accept_uni().await.unwrap();
+        assert!(stream.read_to_end(100_000).await.unwrap() == common::pattern(100_000));
+        assert!(net.world.now() < ms(1_000), "{:?}", net.world.now());
     });
 }

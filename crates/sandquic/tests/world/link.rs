@@ -11,6 +11,8 @@ pub struct Link {
     pub loss: u32,
     pub duplication: u32,
     pub corruption: u32,
+    /// The longest datagram that passes, in bytes.
+    pub mtu: usize,
 }
 
 impl Link {
@@ -21,6 +23,7 @@ impl Link {
         loss: 0,
         duplication: 0,
         corruption: 0,
+        mtu: 1472,
     };
 
     /// A bit of everything.
@@ -30,6 +33,7 @@ impl Link {
         loss: 20,
         duplication: 20,
         corruption: 10,
+        mtu: 1472,
     };
 
     /// Nothing arrives.

@@ -29,9 +29,6 @@ pub use link::{Link, Rng};
 /// The largest number of steps of a simulation: one that runs away fails instead of hanging.
 const MAX_EVENTS: u64 = 20_000_000;
 
-/// The largest datagram that the network carries, in bytes.
-const MTU: usize = 1472;
-
 /// A handle to the world.
 #[derive(Clone)]
 pub struct World(Arc<Shared>);
@@ -267,7 +264,7 @@ impl State {
         {
             return;
         }
-        if datagram.bytes.len() > MTU {
+        if datagram.bytes.len() > self.link.mtu {
             return;
         }
         let now = self.now;
