@@ -125,7 +125,7 @@ pub(crate) const BUILDS: &[Build] = &[
     Build {
         dir: "product-wasip2",
         target: "wasm32-wasip2",
-        rustflags: SIMD128,
+        rustflags: PRODUCT,
         features: "wasip2",
         outputs: &[
             output(
