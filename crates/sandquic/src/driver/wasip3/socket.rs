@@ -2,26 +2,21 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use ::wasip3::sockets::types::{
     ErrorCode, IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, Ipv6SocketAddress,
     UdpSocket as HostSocket,
 };
-use bytes::{Bytes, BytesMut};
+use sandquic_wasi::Udp;
 
 use crate::driver::options::{SocketBuffers, SocketOptions};
 use crate::runtime::AsyncUdpSocket;
 use crate::udp::{Received, Transmit};
 
-/// Datagrams that wait for the host to take them, beyond which sending waits. The host takes them at once except
-/// when its socket's buffer is full.
-const MAX_UNSENT: usize = 64;
 /// Segments of one transmit: they are sent one by one, but building them together costs the protocol less.
 const SEGMENTS: usize = 10;
 
@@ -55,7 +50,10 @@ impl UdpSocket {
         }
         socket.bind(to_host(addr)).map_err(error)?;
         let local = from_host(socket.get_local_address().map_err(error)?);
-        Ok(Self(Arc::new(WasiSocket { local, io: Mutex::new(Io::new(socket)) })))
+        Ok(Self(Arc::new(WasiSocket {
+            local,
+            io: Mutex::new(Io { udp: Udp::new(socket), unsent: VecDeque::new(), failed: None }),
+        })))
     }
 
     /// The address that the socket is bound to.
@@ -94,121 +92,70 @@ impl fmt::Debug for WasiSocket {
     }
 }
 
-/// The input and output of one socket: two futures that never end, made once, so that no call of the host costs a
-/// future of its own.
 struct Io {
-    socket: Arc<HostSocket>,
-    receiver: Pin<Box<dyn Future<Output = ()> + Send>>,
-    inbox: Arc<Mutex<Inbox>>,
-    sender: Pin<Box<dyn Future<Output = ()> + Send>>,
-    unsent: Arc<Mutex<VecDeque<Outgoing>>>,
-}
-
-/// A datagram on its way to the host.
-type Outgoing = (Vec<u8>, IpSocketAddress);
-
-/// What the receiver has received, and how much it may.
-#[derive(Default)]
-struct Inbox {
-    datagrams: Vec<Received>,
-    room: usize,
-    error: Option<io::Error>,
+    udp: Udp,
+    /// Copies of the datagrams of one transmit that the host could not take at once.
+    unsent: VecDeque<(Vec<u8>, SocketAddr)>,
+    /// An error that came after datagrams: for the next call.
+    failed: Option<ErrorCode>,
 }
 
 impl Io {
-    fn new(socket: HostSocket) -> Self {
-        let socket = Arc::new(socket);
-        let inbox = Arc::new(Mutex::new(Inbox::default()));
-        let unsent = Arc::new(Mutex::new(VecDeque::new()));
-        Self {
-            receiver: Box::pin(receive(socket.clone(), inbox.clone())),
-            sender: Box::pin(send(socket.clone(), unsent.clone())),
-            socket,
-            inbox,
-            unsent,
+    /// Give the host what it did not take before. Ready when it can take more.
+    fn flush(&mut self, cx: &Context<'_>) -> Poll<()> {
+        loop {
+            note(ready!(self.udp.poll_sent(cx)));
+            let Some((datagram, addr)) = self.unsent.pop_front() else { return Poll::Ready(()) };
+            note(self.udp.send(&datagram, addr));
         }
     }
 }
 
-/// Receive for ever. Waits for the host's socket, or for its caller to make room.
-async fn receive(socket: Arc<HostSocket>, inbox: Arc<Mutex<Inbox>>) {
-    loop {
-        Pause::unless(|| lock(&inbox).room > 0).await;
-        let result = socket.receive().await;
-        let mut inbox = lock(&inbox);
-        inbox.room = inbox.room.saturating_sub(1);
-        match result {
-            Ok((datagram, addr)) => {
-                // The list that the host made becomes the buffer of the packet.
-                let contents = BytesMut::from(Bytes::from(datagram));
-                inbox.datagrams.push(Received::datagram(contents, from_host(addr)));
-            }
-            Err(code) => {
-                inbox.error = Some(error(code));
-                inbox.room = 0;
-            }
-        }
-    }
-}
-
-/// Send for ever. Waits for the host's socket, or for something to send.
-async fn send(socket: Arc<HostSocket>, unsent: Arc<Mutex<VecDeque<Outgoing>>>) {
-    loop {
-        Pause::unless(|| !lock(&unsent).is_empty()).await;
-        let next = lock(&unsent).pop_front();
-        if let Some((datagram, addr)) = next
-            && let Err(code) = socket.send(datagram, Some(addr)).await
-        {
-            tracing::debug!("a datagram could not be sent: {}", error(code));
-        }
-    }
-}
-
-/// Waits, without waking anybody, until a condition holds when it is polled.
-struct Pause<F>(F);
-
-impl<F: Fn() -> bool + Unpin> Pause<F> {
-    fn unless(condition: F) -> Self {
-        Self(condition)
-    }
-}
-
-impl<F: Fn() -> bool + Unpin> Future for Pause<F> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if (self.0)() { Poll::Ready(()) } else { Poll::Pending }
+/// A datagram that was not sent is as good as lost on the way.
+fn note(sent: Result<(), ErrorCode>) {
+    if let Err(code) = sent {
+        tracing::debug!("a datagram could not be sent: {}", error(code));
     }
 }
 
 impl AsyncUdpSocket for WasiSocket {
     fn poll_send(&self, cx: &mut Context<'_>, transmit: &Transmit<'_>) -> Poll<io::Result<()>> {
         let mut io = lock(&self.io);
-        if lock(&io.unsent).len() >= MAX_UNSENT {
-            let _ = io.sender.as_mut().poll(cx);
-            if lock(&io.unsent).len() >= MAX_UNSENT {
-                return Poll::Pending;
+        ready!(io.flush(cx));
+        for segment in transmit.segments() {
+            if io.unsent.is_empty()
+                && let Poll::Ready(sent) = io.udp.poll_sent(cx)
+            {
+                note(sent);
+                note(io.udp.send(segment, transmit.destination));
+            } else {
+                // Its socket's buffer is full. What is copied is no more than the rest of this transmit.
+                io.unsent.push_back((segment.to_vec(), transmit.destination));
             }
         }
-        let destination = to_host(transmit.destination);
-        lock(&io.unsent).extend(transmit.segments().map(|segment| (segment.to_vec(), destination)));
-        let _ = io.sender.as_mut().poll(cx);
         Poll::Ready(Ok(()))
     }
 
     fn poll_recv(&self, cx: &mut Context<'_>, max: usize, out: &mut Vec<Received>) -> Poll<io::Result<()>> {
         let mut io = lock(&self.io);
         // It may wait for the host with more to send, and nobody may have anything to add.
-        let _ = io.sender.as_mut().poll(cx);
-        lock(&io.inbox).room = max;
-        let _ = io.receiver.as_mut().poll(cx);
-        let mut inbox = lock(&io.inbox);
-        if !inbox.datagrams.is_empty() {
-            // An error that came after them is reported by the next call.
-            out.append(&mut inbox.datagrams);
-            return Poll::Ready(Ok(()));
+        let _ = io.flush(cx);
+        if let Some(code) = io.failed.take() {
+            return Poll::Ready(Err(error(code)));
         }
-        inbox.error.take().map_or(Poll::Pending, |e| Poll::Ready(Err(e)))
+        for received in 0..max {
+            match io.udp.poll_receive(cx) {
+                Poll::Ready(Ok((contents, addr))) => out.push(Received::datagram(contents, addr)),
+                Poll::Ready(Err(code)) if received == 0 => return Poll::Ready(Err(error(code))),
+                Poll::Ready(Err(code)) => {
+                    io.failed = Some(code);
+                    break;
+                }
+                Poll::Pending if received == 0 => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -227,8 +174,8 @@ impl AsyncUdpSocket for WasiSocket {
     fn buffers(&self) -> io::Result<SocketBuffers> {
         let io = lock(&self.io);
         Ok(SocketBuffers {
-            recv: io.socket.get_receive_buffer_size().map_err(error)? as usize,
-            send: io.socket.get_send_buffer_size().map_err(error)? as usize,
+            recv: io.udp.socket().get_receive_buffer_size().map_err(error)? as usize,
+            send: io.udp.socket().get_send_buffer_size().map_err(error)? as usize,
         })
     }
 }

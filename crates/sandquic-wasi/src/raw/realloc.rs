@@ -1,0 +1,64 @@
+//! The allocator that the host uses for the lists it returns from imports.
+
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// Room for the one list that the call under way may return.
+struct Offer {
+    at: Cell<*mut u8>,
+    len: Cell<usize>,
+    taken: Cell<bool>,
+}
+
+// SAFETY: a component of wasm32 has one thread.
+unsafe impl Sync for Offer {}
+
+static OFFER: Offer = Offer { at: Cell::new(ptr::null_mut()), len: Cell::new(0), taken: Cell::new(false) };
+
+/// Make the call `call` with room for a list of bytes that it may return, and tell whether it took the room. A call that
+/// does not return at once gets other memory later.
+pub(super) fn offering<T>(room: Option<(NonNull<u8>, usize)>, call: impl FnOnce() -> T) -> (T, bool) {
+    let Some((at, len)) = room else { return (call(), false) };
+    OFFER.at.set(at.as_ptr());
+    OFFER.len.set(len);
+    OFFER.taken.set(false);
+    let result = call();
+    OFFER.len.set(0);
+    (result, OFFER.taken.get())
+}
+
+unsafe extern "C" {
+    /// The allocator of everything else. `wit-bindgen` has one under this name, which uses the program's own.
+    fn cabi_realloc(old: *mut u8, old_len: usize, align: usize, new_len: usize) -> *mut u8;
+}
+
+/// What `wit-component` gives to the host as the allocator for imports.
+///
+/// # Safety
+///
+/// As for `realloc` of the canonical ABI: `old` is null or was returned by this, for `old_len` bytes.
+// SAFETY: nothing else has this name, which the component's tools prescribe.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cabi_import_realloc(
+    old: *mut u8,
+    old_len: usize,
+    align: usize,
+    new_len: usize,
+) -> *mut u8 {
+    if old_len == 0 && align == 1 && new_len > 0 && new_len <= OFFER.len.get() {
+        OFFER.len.set(0);
+        OFFER.taken.set(true);
+        return OFFER.at.get();
+    }
+    if old_len > 0 && OFFER.taken.get() && old == OFFER.at.get() {
+        // A list that grows beyond its first guess, which a host may do with text.
+        OFFER.taken.set(false);
+        // SAFETY: a new block.
+        let new = unsafe { cabi_realloc(ptr::null_mut(), 0, align, new_len) };
+        // SAFETY: as many bytes as both have; the new block is nobody else's.
+        unsafe { old.copy_to_nonoverlapping(new, old_len.min(new_len)) };
+        return new;
+    }
+    // SAFETY: as the caller promises, and `old` is no room that was offered.
+    unsafe { cabi_realloc(old, old_len, align, new_len) }
+}
