@@ -198,9 +198,13 @@ fn sandbox(context: &Context) -> Result<Tally> {
     // A harness is a synchronous program. With WASI 0.2 it may wait all the same.
     let tests = sandboxed(context, "test --package sandquic --features wasip2 --test sockets");
     tally.add(harness("sockets of WASI 0.2", tests.limit(Duration::from_secs(10 * 60)).words(UNCAPTURED))?);
-    for (release, features) in [("0.3", ""), ("0.2", "--features wasip2")] {
-        let outcome = try_driver(context, features).map_err(|error| error.message().to_owned());
-        tally.check(&format!("the driver for WASI {release}"), outcome);
+    for (what, example, features) in [
+        ("the driver for WASI 0.3", "wasi", ""),
+        ("the driver for WASI 0.2", "wasi", "--features wasip2"),
+        ("the sockets of WASI 0.3", "datagrams", ""),
+    ] {
+        let outcome = try_driver(context, example, features).map_err(|error| error.message().to_owned());
+        tally.check(what, outcome);
     }
     Ok(tally)
 }
@@ -221,9 +225,10 @@ fn sandboxed(context: &Context, command: &str) -> Cmd {
 }
 
 /// Builds the component that tries a driver, and runs it.
-fn try_driver(context: &Context, features: &str) -> Result<()> {
-    sandboxed(context, "build --package sandquic --example wasi").words(features).run()?;
-    let component = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples/wasi.wasm");
+fn try_driver(context: &Context, example: &str, features: &str) -> Result<()> {
+    sandboxed(context, "build --package sandquic --example").arg(example).words(features).run()?;
+    let examples = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples");
+    let component = examples.join(example).with_extension("wasm");
     let run = Cmd::new(context.workspace.sandquic()).words("run --inherit-network").arg(component);
     run.limit(Duration::from_secs(5 * 60)).run()
 }

@@ -2,6 +2,7 @@
 //! well, otherwise a panic says what is not.
 //!
 //! A program of its own, since the harness of `cargo test` is a synchronous WASI 0.2 command, which may not wait.
+//! `cargo xtask test --only sandbox` runs it, among others. By hand:
 //! `cargo build --release -p sandquic --example wasi --target wasm32-wasip2` makes it, and
 //! `sandquic run --inherit-network target/wasm32-wasip2/release/examples/wasi.wasm` runs it. It is of WASI 0.3, or with
 //! `--features wasip2` of 0.2.

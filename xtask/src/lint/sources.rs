@@ -10,6 +10,9 @@ use crate::workspace::{Package, Workspace};
 /// The folder that holds the vector types and all their `unsafe`.
 const SIMD: &str = "crates/sandquic-crypto/src/simd/";
 
+/// The folder that holds the calls of the component ABI, each with its reason.
+const RAW: &str = "crates/sandquic-wasi/src/raw/";
+
 /// The crate that may have one `unsafe` line, where a call of the engine needs it.
 const HOST: &str = "crates/sandquic-host/";
 
@@ -17,7 +20,7 @@ const HOST: &str = "crates/sandquic-host/";
 const HOST_LINES: usize = 1;
 
 /// Crates that hold `unsafe`: `deny`, which a module may lift, stands for `forbid`.
-const MAY_LIFT: [&str; 3] = ["sandquic-crypto", "sandquic-host", GENERATED.0];
+const MAY_LIFT: [&str; 4] = ["sandquic-crypto", "sandquic-wasi", "sandquic-host", GENERATED.0];
 
 /// The crate with a module that a macro generates with `unsafe` in it (the calls of an import that only it has), and
 /// the file in which that module alone lifts the rule.
@@ -35,6 +38,7 @@ pub(super) fn check(workspace: &Workspace, members: &[Package]) -> Vec<(&'static
         .collect();
     vec![
         ("`unsafe` only in the vector types", outcome(unsafe_lines(&sources))),
+        ("`unsafe` only in the vector types and in the raw calls of WASI", outcome(unsafe_lines(&sources))),
         ("`unsafe_code` is lifted in three places", outcome(lifts(&sources))),
         ("no assembly", outcome(assembly(&sources))),
         ("every crate forbids `unsafe`", outcome(unguarded(workspace.root(), members))),
@@ -65,16 +69,17 @@ fn unsafe_lines(sources: &[(String, String)]) -> Vec<String> {
         }
         let lines: Vec<&str> = source.lines().collect();
         for number in lines_with(&code_only(source), "unsafe") {
-            if !file.starts_with(HOST) {
-                found.push(format!("{file}:{number}: `unsafe` outside {SIMD}: write it safely, or as an operation of the vector type"));
+            if !file.starts_with(HOST) && !file.starts_with(RAW) {
+                found.push(format!("{file}:{number}: `unsafe` outside {SIMD} and {RAW}: write it safely, or as an operation of the vector type"));
+                continue;
+            }
+            if !reasoned(&lines, number) {
+                found.push(format!("{file}:{number}: `unsafe` without a `// SAFETY:` comment above it"));
+            }
+            if file.starts_with(RAW) {
                 continue;
             }
             host_lines += 1;
-            let above =
-                lines[..number - 1].iter().rev().take_while(|line| line.trim_start().starts_with("//"));
-            if !above.into_iter().any(|line| line.contains("SAFETY:")) {
-                found.push(format!("{file}:{number}: `unsafe` without a `// SAFETY:` comment above it"));
-            }
             if host_lines > HOST_LINES {
                 found.push(format!(
                     "{file}:{number}: `unsafe` line {host_lines} of {HOST}: {HOST_LINES} is allowed"
@@ -87,6 +92,24 @@ fn unsafe_lines(sources: &[(String, String)]) -> Vec<String> {
 
 /// Each lifting of the rule but the three that are named: the vector types, the host's mapping of compiled code, and one
 /// module that a macro generates.
+/// Whether the comment above a line with `unsafe` says why it holds. Declarations need none where their use has one, and
+/// a function says in its documentation what its caller promises.
+fn reasoned(lines: &[&str], number: usize) -> bool {
+    let line = lines[number - 1].trim_start();
+    let declares = ["unsafe extern", "type "].iter().any(|start| line.starts_with(start))
+        && !line.contains("fn ")
+        || line.contains("unsafe extern \"C\" fn(");
+    let above = || lines[..number - 1].iter().rev().map(|line| line.trim_start());
+    declares
+        || above()
+            .take_while(|line| line.starts_with("//") || line.starts_with("#["))
+            .any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
+        // Within a statement that begins on the lines before.
+        || above().take(2).any(|line| line.contains("SAFETY:"))
+}
+
+/// Each lifting of the rule but those that are named: the vector types, the raw calls of WASI, and one module that a macro
+/// generates.
 fn lifts(sources: &[(String, String)]) -> Vec<String> {
     let mut found = Vec::new();
     for (file, source) in sources {
@@ -102,6 +125,7 @@ fn lifts(sources: &[(String, String)]) -> Vec<String> {
             let named = match file.as_str() {
                 "crates/sandquic-host/src/cache/entry.rs" => lifted.starts_with("fndeserialize("),
                 "crates/sandquic-crypto/src/lib.rs" => lifted.starts_with("modsimd;"),
+                "crates/sandquic-wasi/src/lib.rs" => lifted.starts_with("modraw;"),
                 file if file == GENERATED.1 => lifted.starts_with("modbindings{wit_bindgen::generate!("),
                 _ => false,
             };
@@ -196,6 +220,15 @@ mod tests {
         assert!(found(file, "unsafe { load() }\n")[0].contains("SAFETY"));
         let two = "// SAFETY: a.\nunsafe { load() }\n// SAFETY: b.\nunsafe { load() }\n";
         assert!(found(file, two)[0].contains("line 2"));
+    }
+
+    #[test]
+    fn the_raw_calls_have_their_reasons() {
+        let file = "crates/sandquic-wasi/src/raw/udp.rs";
+        let with = "// SAFETY: ours.\nunsafe { call() }\nunsafe extern \"C\" {\n    fn call();\n}\n";
+        assert_eq!(found(file, with), Vec::<String>::new());
+        assert!(found(file, "fn f() {\n\n\n    unsafe { call() }\n}\n")[0].contains("SAFETY"));
+        assert_eq!(found("crates/sandquic-wasi/src/lib.rs", with).len(), 2);
     }
 
     #[test]
