@@ -17,10 +17,8 @@ const BLOCKS: usize = 64;
 /// its bytes nor for counting references to them.
 #[derive(Debug, Default)]
 pub struct Pool {
-    /// The block in use: its unwritten end. It holds a reference to the whole.
-    block: BytesMut,
-    /// The other blocks, of which nothing or too little is left.
-    used: Vec<BytesMut>,
+    /// The unwritten end of each block, which holds a reference to the whole. The last is the one in use.
+    blocks: Vec<BytesMut>,
 }
 
 impl Pool {
@@ -31,10 +29,10 @@ impl Pool {
 
     /// Where the next datagram may be written, and how long it may be, in bytes. `None` if too many blocks are in use.
     pub(super) fn room(&mut self) -> Option<(NonNull<u8>, usize)> {
-        if self.block.capacity() < LEAST && !self.next_block() {
+        if self.blocks.last().is_none_or(|block| block.capacity() < LEAST) && !self.next_block() {
             return None;
         }
-        let room = self.block.spare_capacity_mut();
+        let room = self.blocks.last_mut()?.spare_capacity_mut();
         Some((NonNull::from(&mut *room).cast(), room.len()))
     }
 
@@ -44,24 +42,22 @@ impl Pool {
     ///
     /// So many bytes have been written there since the last call of `room`, and no more than it said.
     pub(super) unsafe fn take(&mut self, len: usize) -> BytesMut {
+        let block = self.blocks.last_mut().expect("`room` was asked, and made one");
         // SAFETY: they are initialised and within the capacity, as the caller promises.
-        unsafe { self.block.advance_mut(len) };
-        self.block.split()
+        unsafe { block.advance_mut(len) };
+        block.split()
     }
 
-    /// Take a block that nobody refers to any more, the last used first, since it may still be in the cache; or a new one.
+    /// Put a block last that nobody refers to any more, the last used first, since it may still be in the cache; or a new one.
     fn next_block(&mut self) -> bool {
         // Asked for whole, so that it begins at its beginning again.
-        let free = self.used.iter_mut().rposition(|block| block.try_reclaim(BLOCK));
-        let next = match free {
-            Some(at) => self.used.swap_remove(at),
-            None if self.used.len() < BLOCKS => BytesMut::with_capacity(BLOCK),
-            None => return false,
-        };
-        let last = std::mem::replace(&mut self.block, next);
-        // The very first was none.
-        if self.used.len() < BLOCKS {
-            self.used.push(last);
+        if let Some(free) = self.blocks.iter_mut().rposition(|block| block.try_reclaim(BLOCK)) {
+            let last = self.blocks.len() - 1;
+            self.blocks.swap(free, last);
+        } else if self.blocks.len() < BLOCKS {
+            self.blocks.push(BytesMut::with_capacity(BLOCK));
+        } else {
+            return false;
         }
         true
     }
@@ -90,7 +86,7 @@ mod tests {
             assert!(datagram.iter().all(|byte| usize::from(*byte) == i), "datagram {i}");
             assert_eq!(datagram.len(), 1_452);
         }
-        assert_eq!(pool.used.len(), 200 / (BLOCK / 1_452));
+        assert_eq!(pool.blocks.len(), 200_usize.div_ceil(BLOCK / 1_452));
     }
 
     #[test]
@@ -102,9 +98,8 @@ mod tests {
             seen.insert(datagram.as_ptr() as usize);
             assert_eq!(datagram[..4], i.to_le_bytes());
         }
-        // One block is written to, and the other waits.
-        assert!(pool.used.len() <= 2, "{} blocks", pool.used.len());
-        assert!(seen.len() <= 2 * BLOCK / 1_200, "{} places", seen.len());
+        assert!(pool.blocks.len() <= 2, "{} blocks", pool.blocks.len());
+        assert!(seen.len() <= 2 * (BLOCK / 1_200), "{} places", seen.len());
     }
 
     #[test]
@@ -113,9 +108,9 @@ mod tests {
         let mut kept = Vec::new();
         while let Some(datagram) = write(&mut pool, &[7; 1_200]) {
             kept.push(datagram);
-            assert!(kept.len() <= (BLOCKS + 1) * (BLOCK / 1_200), "there is no end");
+            assert!(kept.len() <= BLOCKS * (BLOCK / 1_200), "there is no end");
         }
-        assert!(pool.used.len() <= BLOCKS);
+        assert_eq!(pool.blocks.len(), BLOCKS);
         // One that is let go does not free its block, all of a block do.
         kept.remove(0);
         assert!(pool.room().is_none());
