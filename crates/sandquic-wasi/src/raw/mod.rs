@@ -8,6 +8,5 @@ mod subtask;
 #[cfg(target_os = "wasi")]
 mod udp;
 
-pub use pool::Pool;
 #[cfg(target_os = "wasi")]
 pub use udp::Udp;

@@ -16,14 +16,14 @@ const BLOCKS: usize = 64;
 /// a block is used again when all its datagrams have been dropped. So there is no allocation per datagram, neither for
 /// its bytes nor for counting references to them.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub(super) struct Pool {
     /// The unwritten end of each block, which holds a reference to the whole. The last is the one in use.
     blocks: Vec<BytesMut>,
 }
 
 impl Pool {
     /// A pool without any block yet.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
