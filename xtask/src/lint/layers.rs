@@ -4,8 +4,8 @@ use crate::lint::outcome;
 use crate::workspace::{Package, Workspace};
 
 /// The product, from the bottom up: each may name those before it.
-const PRODUCT: [&str; 4] = ["sandquic-instance", "sandquic-crypto", "sandquic-rustls", "sandquic"];
-const PRODUCT: [&str; 4] = ["sandquic-crypto", "sandquic-rustls", "sandquic-wasi", "sandquic"];
+const PRODUCT: [&str; 5] =
+    ["sandquic-instance", "sandquic-crypto", "sandquic-rustls", "sandquic-wasi", "sandquic"];
 
 /// A member and those it may name.
 struct Layer {
