@@ -119,6 +119,10 @@ fn the_backend_is_the_expected_one() {
     if let Some(expected) = option_env!("SANDQUIC_EXPECT_BACKEND") {
         assert_eq!(backend(), expected, "the wrong backend is under test");
     }
+    if let Some(expected) = option_env!("SANDQUIC_EXPECT_AES") {
+        let tested = (crate::aes_backend(), crate::clmul_backend());
+        assert_eq!(tested, (expected, expected), "the wrong code for AES and GHASH is under test");
+    }
     let known = ["soft", "portable", "simd128", "sse2", "avx2", "neon"];
     assert!(known.contains(&backend()));
     assert!(backend::BACKEND == "x86" || backend::BACKEND == backend());
