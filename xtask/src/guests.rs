@@ -138,6 +138,7 @@ pub(crate) const BUILDS: &[Build] = &[
                 "sandquic_transfer_server.wasm",
                 "transfer-server-wasip2.wasm",
             ),
+            output("sandquic-serve", "sandquic_serve.wasm", "serve-wasip2.wasm"),
         ],
     },
     Build {

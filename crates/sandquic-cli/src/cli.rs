@@ -15,6 +15,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(ServeArgs),
     Run(RunArgs),
     Compile(CompileArgs),
     Info(InfoArgs),
@@ -37,6 +38,44 @@ pub(crate) enum BenchCommand {
     Instances(crate::bench::instances::InstancesArgs),
     /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
     Evaluate(sandquic_bench::evaluate::Args),
+}
+
+/// Serve the files of a directory over HTTP/3.
+///
+/// It runs until SIGINT or SIGTERM, then finishes the requests that it has and tells its clients; a second signal ends
+/// it at once.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) server: sandquic_web::serve::Args,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Where a program of HTTP/3 runs.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Run natively, outside the sandbox.
+    #[arg(long)]
+    pub(crate) native: bool,
+
+    /// The release of WASI that the component is built for.
+    #[arg(long, value_name = "RELEASE", default_value = "0.3", conflicts_with = "native")]
+    pub(crate) wasi: Wasi,
+
+    /// The memory that the component may have, for example 64MiB [default: 1GiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "native")]
+    pub(crate) max_memory: Option<u64>,
+}
+
+/// A release of WASI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wasi {
+    #[value(name = "0.2")]
+    P2,
+    #[value(name = "0.3")]
+    P3,
 }
 
 /// Run a WASI command: a component (WASI 0.2 or 0.3) or a core module (WASI 0.1).

@@ -11,6 +11,8 @@ pub(crate) const EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), 
 const KNOWN: &[&str] = &[
     "bench-client",
     "bench-client-simd128",
+    "serve",
+    "serve-wasip2",
     "transfer-client",
     "transfer-client-wasip2",
     "transfer-client-wide",

@@ -11,6 +11,9 @@ mod info;
 mod json;
 mod report;
 mod run;
+mod sandbox;
+mod serve;
+mod signals;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let outcome = match cli.command {
+        Command::Serve(arguments) => serve::serve(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Compile(arguments) => compile::compile(&arguments),
         Command::Info(arguments) => info::info(&arguments),

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use wasmtime::component::Linker as ComponentLinker;
 use wasmtime::{Config, Engine, Linker, PoolingAllocationConfig, ProfilingStrategy};
+use wasmtime_wasi::cli::AsyncStdinStream;
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder, p1, p2, p3};
 
@@ -254,6 +255,7 @@ pub(crate) fn wasi(program: &Program, options: RunOptions) -> Result<WasiCtxBuil
         Input::Closed => {}
         Input::Inherit => drop(wasi.inherit_stdin()),
         Input::Bytes(bytes) => drop(wasi.stdin(MemoryInputPipe::new(bytes))),
+        Input::Pipe(reader) => drop(wasi.stdin(AsyncStdinStream::new(reader.0))),
     }
     match options.stdout {
         Output::Discard => {}

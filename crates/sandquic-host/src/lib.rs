@@ -42,7 +42,7 @@ pub use error::Error;
 pub use host::{ENGINE, Host};
 pub use options::{
     Allocation, CACHE_DIR_VARIABLE, Cache, Captured, DEFAULT_MAX_MEMORY, Extensions, HostOptions, Input,
-    Network, Output, Preopen, Profile, RunOptions,
+    Network, Output, Pipe, PipeReader, Preopen, Profile, RunOptions,
 };
 pub use prepared::{Instance, Prepared};
 pub use program::{Kind, Program};

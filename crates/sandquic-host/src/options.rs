@@ -4,6 +4,7 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::path::PathBuf;
 
+use tokio::io::{ReadHalf, SimplexStream, WriteHalf};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 
 /// The environment variable that names the directory for compiled code.
@@ -148,7 +149,26 @@ pub enum Input {
     Inherit,
     /// These bytes.
     Bytes(Vec<u8>),
+    /// Open and without bytes until the other end is dropped; see [`Input::pipe`].
+    Pipe(PipeReader),
 }
+
+impl Input {
+    /// An input that is at its end once the other end, the [`Pipe`], is dropped: how a program that has no signals is
+    /// told to come to an end.
+    pub fn pipe() -> (Self, Pipe) {
+        let (reader, writer) = tokio::io::simplex(1);
+        (Self::Pipe(PipeReader(reader)), Pipe(writer))
+    }
+}
+
+/// Keeps an [`Input::Pipe`] open; dropping it closes it, from whatever thread.
+#[derive(Debug)]
+pub struct Pipe(#[allow(dead_code, reason = "it is there to be dropped")] WriteHalf<SimplexStream>);
+
+/// The program's end of an [`Input::Pipe`].
+#[derive(Debug)]
+pub struct PipeReader(pub(crate) ReadHalf<SimplexStream>);
 
 /// Standard output or standard error.
 #[derive(Debug, Default)]

@@ -48,6 +48,8 @@ mod config;
 mod connection;
 mod driver;
 mod endpoint;
+#[cfg(feature = "h3")]
+pub mod h3;
 mod incoming;
 pub mod instance;
 mod recv_stream;
@@ -67,6 +69,8 @@ pub use quinn_proto::{
     TransportConfig, TransportError, TransportErrorCode, UdpStats, ValidationTokenConfig, VarInt,
     VarIntBoundsExceeded, Written, congestion,
 };
+#[cfg(feature = "qlog")]
+pub use quinn_proto::{QlogConfig, QlogStream};
 pub use rustls;
 
 pub use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
@@ -82,6 +86,7 @@ pub use crate::driver::NativeRuntime;
 pub use crate::driver::WasiRuntime;
 pub use crate::driver::{
     IntoSocket, JoinError, Sleep, SocketBuffers, SocketOptions, Task, UdpSocket, block_on, sleep, spawn,
+    stdin_closed,
 };
 pub use crate::endpoint::{Accept, Endpoint, EndpointStats};
 pub use crate::incoming::{Incoming, IncomingFuture, RetryError};

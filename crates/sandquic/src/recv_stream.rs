@@ -14,7 +14,7 @@ use crate::connection::ConnRef;
 
 /// Pieces below this many bytes are copied if they are to be kept, since each holds the whole datagram that it arrived
 /// in: a peer that sends single bytes shall not fill the memory far beyond what the application allowed.
-const SMALL: usize = 512;
+pub(crate) const SMALL: usize = 512;
 
 /// A stream to receive on.
 ///
@@ -129,7 +129,7 @@ impl RecvStream {
         poll_fn(|cx| self.poll_read_chunk(cx, max_length, ordered)).await
     }
 
-    fn poll_read_chunk(
+    pub(crate) fn poll_read_chunk(
         &mut self,
         cx: &mut Context<'_>,
         max_length: usize,

@@ -9,3 +9,4 @@
 pub mod hq;
 pub mod serve;
 pub mod tls;
+mod units;

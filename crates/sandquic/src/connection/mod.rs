@@ -17,6 +17,8 @@ mod wait;
 
 pub use connecting::{Connecting, ZeroRttAccepted};
 pub(crate) use handle::{ConnRef, LockedConn};
+#[cfg(feature = "h3")]
+pub(crate) use wait::Streams;
 use wait::Wait;
 pub use wait::{AcceptBi, AcceptUni, OpenBi, OpenUni, ReadDatagram, SendDatagram};
 
@@ -147,6 +149,12 @@ impl Connection {
     /// Counts of what the connection has sent and received.
     pub fn stats(&self) -> ConnectionStats {
         self.0.lock().conn().inner.stats()
+    }
+
+    /// How many streams have data that the peer has not acknowledged, or may have: those that are not finished count.
+    /// A connection that is closed when there are none, but those that are never finished, loses nothing.
+    pub fn unacknowledged_streams(&self) -> usize {
+        self.0.lock().conn().inner.streams().send_streams()
     }
 
     /// A copy of the state of the congestion controller.

@@ -20,9 +20,12 @@ use crate::waiters::{Ticket, Waiters};
 pub(super) struct Wait<'a> {
     conn: &'a ConnRef,
     /// The event last waited for, and the place among those who wait.
-    waiters: Option<fn(&mut Conn) -> &mut Waiters>,
+    waiters: Option<WaitersOf>,
     ticket: Ticket,
 }
+
+/// Those who wait for one kind of event of a connection.
+type WaitersOf = fn(&mut Conn) -> &mut Waiters;
 
 impl<'a> Wait<'a> {
     pub(super) fn new(conn: &'a Connection) -> Self {
@@ -33,51 +36,19 @@ impl<'a> Wait<'a> {
     pub(super) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
-        waiters: fn(&mut Conn) -> &mut Waiters,
+        waiters: WaitersOf,
         attempt: impl FnOnce(&mut LockedConn<'a>, &'a Arc<Shared>) -> Option<Result<T, ConnectionError>>,
     ) -> Poll<Result<T, ConnectionError>> {
-        let mut locked = self.conn.lock();
-        if let Some(result) = attempt(&mut locked, &self.conn.shared) {
-            return Poll::Ready(result);
-        }
-        if let Some(error) = &locked.conn().error {
-            return Poll::Ready(Err(error.clone()));
-        }
         self.waiters = Some(waiters);
-        waiters(locked.conn()).wait(&mut self.ticket, cx);
-        Poll::Pending
+        poll(self.conn, &mut self.ticket, cx, waiters, attempt)
     }
 
     fn poll_open(&mut self, cx: &mut Context<'_>, dir: Dir) -> Poll<Result<Opened, ConnectionError>> {
-        let waiters: fn(&mut Conn) -> &mut Waiters = match dir {
-            Dir::Bi => |conn| &mut conn.available[Dir::Bi as usize],
-            Dir::Uni => |conn| &mut conn.available[Dir::Uni as usize],
-        };
-        self.poll(cx, waiters, |locked, shared| {
-            let conn = locked.conn();
-            if let Some(error) = &conn.error {
-                return Some(Err(error.clone()));
-            }
-            let early = conn.inner.side().is_client() && conn.inner.is_handshaking();
-            let id = conn.inner.streams().open(dir)?;
-            Some(Ok(Opened::new(locked, shared, id, early)))
-        })
+        self.poll(cx, available(dir), |locked, shared| open(locked, shared, dir))
     }
 
     fn poll_accept(&mut self, cx: &mut Context<'_>, dir: Dir) -> Poll<Result<Opened, ConnectionError>> {
-        let waiters: fn(&mut Conn) -> &mut Waiters = match dir {
-            Dir::Bi => |conn| &mut conn.opened[Dir::Bi as usize],
-            Dir::Uni => |conn| &mut conn.opened[Dir::Uni as usize],
-        };
-        self.poll(cx, waiters, |locked, shared| {
-            let conn = locked.conn();
-            // Streams that arrived before the connection ended can still be taken.
-            let id = conn.inner.streams().accept(dir)?;
-            let early = conn.inner.is_handshaking();
-            // The peer may be granted another stream in this one's place.
-            locked.mark();
-            Some(Ok(Opened::new(locked, shared, id, early)))
-        })
+        self.poll(cx, opened(dir), |locked, shared| accept(locked, shared, dir))
     }
 }
 
@@ -85,6 +56,137 @@ impl Drop for Wait<'_> {
     fn drop(&mut self) {
         if let Some(waiters) = self.waiters {
             waiters(self.conn.lock().conn()).leave(self.ticket);
+        }
+    }
+}
+
+/// Try `attempt`; wait for `waiters` with `ticket` if it gives nothing.
+fn poll<'a, T>(
+    conn: &'a ConnRef,
+    ticket: &mut Ticket,
+    cx: &mut Context<'_>,
+    waiters: WaitersOf,
+    attempt: impl FnOnce(&mut LockedConn<'a>, &'a Arc<Shared>) -> Option<Result<T, ConnectionError>>,
+) -> Poll<Result<T, ConnectionError>> {
+    let mut locked = conn.lock();
+    if let Some(result) = attempt(&mut locked, &conn.shared) {
+        return Poll::Ready(result);
+    }
+    if let Some(error) = &locked.conn().error {
+        return Poll::Ready(Err(error.clone()));
+    }
+    waiters(locked.conn()).wait(ticket, cx);
+    Poll::Pending
+}
+
+fn available(dir: Dir) -> WaitersOf {
+    match dir {
+        Dir::Bi => |conn| &mut conn.available[Dir::Bi as usize],
+        Dir::Uni => |conn| &mut conn.available[Dir::Uni as usize],
+    }
+}
+
+fn opened(dir: Dir) -> WaitersOf {
+    match dir {
+        Dir::Bi => |conn| &mut conn.opened[Dir::Bi as usize],
+        Dir::Uni => |conn| &mut conn.opened[Dir::Uni as usize],
+    }
+}
+
+fn open(
+    locked: &mut LockedConn<'_>,
+    shared: &Arc<Shared>,
+    dir: Dir,
+) -> Option<Result<Opened, ConnectionError>> {
+    let conn = locked.conn();
+    if let Some(error) = &conn.error {
+        return Some(Err(error.clone()));
+    }
+    let early = conn.inner.side().is_client() && conn.inner.is_handshaking();
+    let id = conn.inner.streams().open(dir)?;
+    Some(Ok(Opened::new(locked, shared, id, early)))
+}
+
+fn accept(
+    locked: &mut LockedConn<'_>,
+    shared: &Arc<Shared>,
+    dir: Dir,
+) -> Option<Result<Opened, ConnectionError>> {
+    let conn = locked.conn();
+    // Streams that arrived before the connection ended can still be taken.
+    let id = conn.inner.streams().accept(dir)?;
+    let early = conn.inner.is_handshaking();
+    // The peer may be granted another stream in this one's place.
+    locked.mark();
+    Some(Ok(Opened::new(locked, shared, id, early)))
+}
+
+/// Opens and accepts streams for a caller that polls: a handle to a connection with its places among those who wait.
+#[cfg(feature = "h3")]
+#[derive(Debug)]
+pub(crate) struct Streams {
+    conn: Connection,
+    available: [Ticket; 2],
+    opened: [Ticket; 2],
+}
+
+#[cfg(feature = "h3")]
+impl Streams {
+    pub(crate) fn new(conn: Connection) -> Self {
+        Self { conn, available: [None; 2], opened: [None; 2] }
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    pub(crate) fn poll_open_uni(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<SendStream, ConnectionError>> {
+        self.poll_open(cx, Dir::Uni).map_ok(Opened::send)
+    }
+
+    pub(crate) fn poll_open_bi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(SendStream, RecvStream), ConnectionError>> {
+        self.poll_open(cx, Dir::Bi).map_ok(Opened::both)
+    }
+
+    pub(crate) fn poll_accept_uni(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionError>> {
+        self.poll_accept(cx, Dir::Uni).map_ok(Opened::recv)
+    }
+
+    pub(crate) fn poll_accept_bi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(SendStream, RecvStream), ConnectionError>> {
+        self.poll_accept(cx, Dir::Bi).map_ok(Opened::both)
+    }
+
+    fn poll_open(&mut self, cx: &mut Context<'_>, dir: Dir) -> Poll<Result<Opened, ConnectionError>> {
+        let ticket = &mut self.available[dir as usize];
+        poll(&self.conn.0, ticket, cx, available(dir), |locked, shared| open(locked, shared, dir))
+    }
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>, dir: Dir) -> Poll<Result<Opened, ConnectionError>> {
+        let ticket = &mut self.opened[dir as usize];
+        poll(&self.conn.0, ticket, cx, opened(dir), |locked, shared| accept(locked, shared, dir))
+    }
+}
+
+#[cfg(feature = "h3")]
+impl Drop for Streams {
+    fn drop(&mut self) {
+        let mut locked = self.conn.0.lock();
+        let conn = locked.conn();
+        for dir in [Dir::Bi, Dir::Uni] {
+            available(dir)(conn).leave(self.available[dir as usize]);
+            opened(dir)(conn).leave(self.opened[dir as usize]);
         }
     }
 }

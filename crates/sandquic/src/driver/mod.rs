@@ -39,6 +39,13 @@ pub fn sleep(duration: Duration) -> Sleep {
     Sleep::new(duration)
 }
 
+/// Wait until standard input is at its end. What comes before is read and dropped.
+///
+/// WASI has no signals: this is how the one who started a component tells it to come to an end in good order.
+pub async fn stdin_closed() {
+    platform::stdin::closed().await;
+}
+
 /// What can become the socket of an endpoint: a [`UdpSocket`] or, natively, a [`std::net::UdpSocket`].
 pub trait IntoSocket {
     /// The socket, for [`Endpoint::new`](crate::Endpoint::new).

@@ -18,6 +18,7 @@ use crate::runtime::{AsyncTimer, Runtime};
 
 pub(super) mod command;
 mod socket;
+pub(super) mod stdin;
 
 pub use socket::UdpSocket;
 

@@ -15,6 +15,7 @@ use crate::runtime::{AsyncTimer, Runtime};
 pub(super) mod command;
 mod reactor;
 mod socket;
+pub(super) mod stdin;
 
 use reactor::Alarm;
 pub(super) use reactor::block_on;

@@ -1,0 +1,74 @@
+//! Runs the components of HTTP/3 with the files that their arguments name, and no others.
+
+use std::path::{Path, PathBuf, absolute};
+use std::process::ExitCode;
+
+use sandquic_host::{Error, Host, HostOptions, Input, Network, Preopen, RunOptions};
+
+use crate::cli::{Place, Wasi};
+use crate::{Failure, components};
+
+/// Directories that a component is granted, each under the path that it has outside.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(Vec<(PathBuf, bool)>);
+
+impl Grants {
+    /// Grants a directory; returns its path, absolute.
+    pub(crate) fn directory(&mut self, path: &str, writable: bool) -> Result<String, Failure> {
+        let path = make_absolute(path)?;
+        self.grant(&path, writable);
+        Ok(text(&path))
+    }
+
+    /// Grants the directory that a file is in; returns the file's path, absolute.
+    pub(crate) fn file(&mut self, path: &str, writable: bool) -> Result<String, Failure> {
+        let path = make_absolute(path)?;
+        self.grant(path.parent().unwrap_or(Path::new("/")), writable);
+        Ok(text(&path))
+    }
+
+    fn grant(&mut self, path: &Path, writable: bool) {
+        match self.0.iter_mut().find(|(granted, _)| granted == path) {
+            Some((_, already)) => *already |= writable,
+            None => self.0.push((path.to_owned(), writable)),
+        }
+    }
+}
+
+/// Runs a built-in component and returns its exit status.
+pub(crate) fn run(
+    name: &str,
+    place: &Place,
+    grants: Grants,
+    words: Vec<String>,
+    stdin: Input,
+) -> Result<ExitCode, Failure> {
+    let mut options = RunOptions::inherit();
+    options.stdin = stdin;
+    options.args = words;
+    options.network = Network::All;
+    options.preopens =
+        grants.0.into_iter().map(|(host, writable)| Preopen { guest: text(&host), host, writable }).collect();
+    if let Some(bytes) = place.max_memory {
+        options.max_memory = bytes;
+    }
+    let program = match place.wasi {
+        Wasi::P3 => components::embedded(name)?,
+        Wasi::P2 => components::embedded(&format!("{name}-wasip2"))?,
+    };
+    let host = Host::new(HostOptions::default())?;
+    let status = host.run(&program, options).map_err(|error| match error {
+        Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
+        error => error.into(),
+    })?;
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+fn make_absolute(path: &str) -> Result<PathBuf, Failure> {
+    absolute(path).map_err(|error| Failure::Usage(format!("{path} is no path: {error}")))
+}
+
+/// It was made of text.
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
