@@ -22,7 +22,7 @@ stages:
   build     the guests, the `sandquic` command, the imports of every component
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
   sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`; the
-            drivers for WASI 0.3 and 0.2
+            drivers for WASI 0.3 and 0.2, and the example of a component
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu, under AddressSanitizer
             and Miri (where installed), with every combination of features; the constant-time checks
   fuzz      the fuzz targets, a minute in all
@@ -201,9 +201,11 @@ fn sandbox(context: &Context) -> Result<Tally> {
     for (what, example, features) in [
         ("the driver for WASI 0.3", "wasi", ""),
         ("the driver for WASI 0.2", "wasi", "--features wasip2"),
-        ("the sockets of WASI 0.3", "datagrams", ""),
+        ("the sockets of WASI 0.3", "wasi_sockets", ""),
+        ("the example of a component, of WASI 0.3", "component", ""),
+        ("the example of a component, of WASI 0.2", "component", "--features wasip2"),
     ] {
-        let outcome = try_driver(context, example, features).map_err(|error| error.message().to_owned());
+        let outcome = component(context, example, features).map_err(|error| error.message().to_owned());
         tally.check(what, outcome);
     }
     Ok(tally)
@@ -224,8 +226,8 @@ fn sandboxed(context: &Context, command: &str) -> Cmd {
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
 }
 
-/// Builds the component that tries a driver, and runs it.
-fn try_driver(context: &Context, example: &str, features: &str) -> Result<()> {
+/// Builds a component of the examples, and runs it.
+fn component(context: &Context, example: &str, features: &str) -> Result<()> {
     sandboxed(context, "build --package sandquic --example").arg(example).words(features).run()?;
     let examples = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples");
     let component = examples.join(example).with_extension("wasm");
