@@ -123,6 +123,13 @@ pub const BUILDS: &[Build] = &[
     build("native-opt", "native: sandquic, AVX2, AES-NI, GSO and GRO", Role::Headline, "#117733", "#4cc47a"),
     build("native-quinn", "native: quinn on tokio and ring", Role::Headline, "#882255", "#dd7fb0"),
     build(
+        "wasm-sandquic-p2",
+        "the driver for WASI 0.2 in place of the one for 0.3",
+        Role::Ablation(WASM),
+        "#44806e",
+        "#86c7b2",
+    ),
+    build(
         "wasm-no-chacha20",
         "RustCrypto's ChaCha20 in place of ours, two passes",
         Role::Ablation(WASM),

@@ -33,3 +33,12 @@ fn datagrams() {
     // Any of them may be lost, even on loopback.
     assert!((1..=100).contains(&arrived.unwrap().parse::<u32>().unwrap()), "{lines:?}");
 }
+
+#[cfg(feature = "h3")]
+#[test]
+fn http3() {
+    let lines = run("http3");
+    assert_eq!(lines[0], r#"/hello: 200 OK, "hello from HTTP/3""#);
+    assert_eq!(lines[1], r#"/nothing: 404 Not Found, "there is no such thing""#);
+    assert!(lines[2].starts_with("closed: ") && lines.len() == 3, "{lines:?}");
+}
