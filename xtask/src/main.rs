@@ -10,6 +10,7 @@ mod cmd;
 mod demo;
 mod fuzz;
 mod guests;
+mod interop;
 mod kernels;
 mod lint;
 mod report;
@@ -32,7 +33,8 @@ commands:
   build   build the components and the `sandquic` command (target/release/sandquic)
   demo    build everything, send a 256 MiB file into the sandbox, print the table
   lint    format, lints, documentation, licences, layers, `unsafe`, guests' dependencies and imports
-  test    the whole test suite: lint, build, native (end to end too), sandbox, kernels, fuzz
+  test    the whole test suite: lint, build, native (end to end too), sandbox, interop, kernels, fuzz
+  interop build, then `sandquic serve` and `get` against clients and servers of others
   bench   build, then `sandquic bench` with the arguments given
 
 `cargo xtask COMMAND --help` tells more. Exit status: 0 done, 1 failed, 2 usage.
@@ -96,6 +98,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "demo" => (demo::HELP, demo::run),
         "lint" => (lint::HELP, lint::run),
         "test" => (test::HELP, test::run),
+        "interop" => (interop::HELP, interop::run),
         "bench" => (bench::HELP, bench::run),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
@@ -146,6 +149,7 @@ mod tests {
             "demo --help",
             "lint --help",
             "test --help",
+            "interop --help",
             "bench --help",
         ] {
             assert!(dispatch(&args(line)).is_ok(), "`{line}` was refused");

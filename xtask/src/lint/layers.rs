@@ -60,6 +60,8 @@ const OTHERS: &[Layer] = &[
             "sandquic-report",
         ],
     },
+    // Its relay is the evaluation's.
+    Layer { name: "sandquic-interop", below: &["sandquic-bench"] },
     Layer { name: "xtask", below: &[] },
 ];
 

@@ -15,7 +15,7 @@ mod config;
 mod content;
 mod endpoint;
 mod handshakes;
-mod relay;
+pub mod relay;
 mod report;
 mod server;
 

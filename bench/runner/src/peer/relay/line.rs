@@ -39,6 +39,9 @@ pub(super) struct Line<R> {
     pub(super) tally: Arc<Tally>,
 }
 
+/// What a line asks about each datagram that its dice let pass; it may change the bytes. `false`: lost.
+pub(super) type Fate<'a> = &'a mut dyn FnMut(&mut [u8]) -> bool;
+
 impl<R> Line<R> {
     /// `loss` is a share between 0 and 1.
     pub(super) fn new(seed: u64, loss: f64, delay: Duration, room: Arc<Room>, tally: Arc<Tally>) -> Self {
@@ -53,15 +56,17 @@ impl<R> Line<R> {
         stride: usize,
         ecn: Option<EcnCodepoint>,
         route: R,
+        fate: Fate<'_>,
     ) {
         let stride = stride.max(1);
         let mut kept = Vec::with_capacity(contents.len());
         let mut lost = 0;
         for datagram in contents.chunks(stride) {
-            if self.dice.loses() {
+            let from = kept.len();
+            kept.extend_from_slice(datagram);
+            if self.dice.loses() || !fate(&mut kept[from..]) {
+                kept.truncate(from);
                 lost += 1;
-            } else {
-                kept.extend_from_slice(datagram);
             }
         }
         add(&self.tally.received, contents.len().div_ceil(stride) as u64);
@@ -191,7 +196,7 @@ mod tests {
         let mut out = Vec::new();
         for first in (0..datagrams).step_by(10) {
             let contents: Vec<u8> = (first..first + 10).flat_map(u64::to_le_bytes).collect();
-            line.push(start, &contents, 8, None, ());
+            line.push(start, &contents, 8, None, (), &mut |_| true);
             while let Some(group) = line.pop(start) {
                 out.extend(group.contents.chunks(8).map(|n| u64::from_le_bytes(n.try_into().unwrap())));
             }
@@ -230,7 +235,7 @@ mod tests {
         let millis = Duration::from_millis;
         let mut line = line(1, 0.0, millis(10), 1 << 20);
         for n in 0..5_u8 {
-            line.push(start + millis(u64::from(n)), &[n], 1, None, ());
+            line.push(start + millis(u64::from(n)), &[n], 1, None, (), &mut |_| true);
         }
         assert_eq!(line.due(), Some(start + millis(10)));
         assert!(line.pop(start + millis(10) - Duration::from_nanos(1)).is_none());
@@ -247,14 +252,14 @@ mod tests {
         let start = Instant::now();
         let mut line = line(1, 0.0, Duration::from_secs(1), 10 * (2_400 + OVERHEAD));
         for _ in 0..25 {
-            line.push(start, &[0; 2_400], 1_200, None, ());
+            line.push(start, &[0; 2_400], 1_200, None, (), &mut |_| true);
         }
         let counts = line.tally.counts();
         assert_eq!((counts.received, counts.overflowed), (50, 30));
         // What leaves makes room again.
         let later = start + Duration::from_secs(1);
         assert_eq!(std::iter::from_fn(|| line.pop(later)).count(), 10);
-        line.push(later, &[0; 2_400], 1_200, None, ());
+        line.push(later, &[0; 2_400], 1_200, None, (), &mut |_| true);
         assert_eq!(line.tally.counts().overflowed, 30);
     }
 
@@ -263,7 +268,7 @@ mod tests {
         let mut line = line(3, 0.5, NOW, 1 << 20);
         let start = Instant::now();
         // Ten of 100 bytes and a short one.
-        line.push(start, &[1; 1_042], 100, None, ());
+        line.push(start, &[1; 1_042], 100, None, (), &mut |_| true);
         let group = line.pop(start).unwrap();
         let lost = line.tally.counts().lost;
         assert!((1..=10).contains(&lost));
