@@ -54,6 +54,15 @@ fn forgeries_fail_and_leave_nothing() {
     common::check_forgeries::<Aes256GcmSiv>();
 }
 
+#[test]
+fn buffers_apart() {
+    common::check_buffers_apart::<Aes128Gcm>();
+    common::check_buffers_apart::<Aes192Gcm>();
+    common::check_buffers_apart::<Aes256Gcm>();
+    common::check_buffers_apart::<Aes128GcmSiv>();
+    common::check_buffers_apart::<Aes256GcmSiv>();
+}
+
 /// RFC 8452, appendix C.3: the counter wraps at 2^32 within the message.
 #[test]
 fn rfc8452_counter_wrap() {

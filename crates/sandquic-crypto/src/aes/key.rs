@@ -7,10 +7,8 @@ use super::{
 use crate::{
     backend,
     simd::{AesInstructions, AesKernel, Kernel, Vector},
+    wipe::wipe,
 };
-
-#[cfg(feature = "zeroize")]
-use crate::wipe::wipe;
 
 /// Round keys of AES-256; the shorter keys leave some unused.
 const MAX_KEYS: usize = 15;
@@ -157,6 +155,7 @@ impl Key {
                 *bytes = word.to_le_bytes();
             }
         }
+        wipe(&mut w);
     }
 }
 

@@ -63,15 +63,17 @@ fn crypt<D: Direction>(
     nonce: &[u8; 12],
     associated_data: &[u8],
     data: &mut [u8],
-) -> Result<[u8; 16], Error> {
-    if data.len() as u64 > MAX_MESSAGE {
-        return Err(Error);
-    }
+) -> [u8; 16] {
     let [a, b, c]: [u32; 3] = stream::to_words(nonce);
     let mut state = block::state(key, [0, a, b, c]);
     let tag = crate::backend::dispatch(Crypt::<D>::new(&state, associated_data, data));
     wipe(&mut state);
-    Ok(tag)
+    tag
+}
+
+/// Whether a message has an allowed length, in bytes. Asked before anything is written, the copy to another buffer included.
+fn check(message: usize) -> Result<(), Error> {
+    if message as u64 <= MAX_MESSAGE { Ok(()) } else { Err(Error) }
 }
 
 /// Decrypts in place. On failure the data are zeros: decryption has gone along with authentication, and what it wrote
@@ -83,7 +85,7 @@ fn open(
     data: &mut [u8],
     tag: &[u8; 16],
 ) -> Result<(), Error> {
-    let expected = crypt::<Open>(key, nonce, associated_data, data)?;
+    let expected = crypt::<Open>(key, nonce, associated_data, data);
     crate::tag::verify(&expected, tag, data)
 }
 
@@ -110,8 +112,9 @@ impl AeadInOut for ChaCha20Poly1305 {
         associated_data: &[u8],
         buffer: InOutBuf<'_, '_, u8>,
     ) -> Result<Tag, Error> {
+        check(buffer.len())?;
         let data = buffer.into_out_with_copied_in();
-        crypt::<Seal>(&self.key, &nonce.0, associated_data, data).map(Into::into)
+        Ok(crypt::<Seal>(&self.key, &nonce.0, associated_data, data).into())
     }
 
     fn decrypt_inout_detached(
@@ -121,6 +124,7 @@ impl AeadInOut for ChaCha20Poly1305 {
         buffer: InOutBuf<'_, '_, u8>,
         tag: &Tag,
     ) -> Result<(), Error> {
+        check(buffer.len())?;
         open(&self.key, &nonce.0, associated_data, buffer.into_out_with_copied_in(), &tag.0)
     }
 }
@@ -138,11 +142,12 @@ impl AeadInOut for XChaCha20Poly1305 {
         associated_data: &[u8],
         buffer: InOutBuf<'_, '_, u8>,
     ) -> Result<Tag, Error> {
+        check(buffer.len())?;
         let data = buffer.into_out_with_copied_in();
         let (mut key, nonce) = extended(&self.key, &nonce.0);
         let tag = crypt::<Seal>(&key, &nonce, associated_data, data);
         wipe(&mut key);
-        tag.map(Into::into)
+        Ok(tag.into())
     }
 
     fn decrypt_inout_detached(
@@ -152,6 +157,7 @@ impl AeadInOut for XChaCha20Poly1305 {
         buffer: InOutBuf<'_, '_, u8>,
         tag: &Tag,
     ) -> Result<(), Error> {
+        check(buffer.len())?;
         let (mut key, nonce) = extended(&self.key, &nonce.0);
         let opened = open(&key, &nonce, associated_data, buffer.into_out_with_copied_in(), &tag.0);
         wipe(&mut key);

@@ -63,13 +63,14 @@ impl Gcm {
         Self { aes, hash }
     }
 
-    fn check(associated_data: &[u8], data: &[u8]) -> Result<(), Error> {
-        let fits = data.len() as u64 <= MAX_MESSAGE && associated_data.len() as u64 <= MAX_ASSOCIATED_DATA;
-        if fits { Ok(()) } else { Err(Error) }
-    }
-
-    fn seal(&self, nonce: &[u8; 12], associated_data: &[u8], data: &mut [u8]) -> Result<[u8; 16], Error> {
-        Self::check(associated_data, data)?;
+    fn seal(
+        &self,
+        nonce: &[u8; 12],
+        associated_data: &[u8],
+        buffer: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; 16], Error> {
+        check(associated_data.len() as u64, buffer.len() as u64)?;
+        let data = buffer.into_out_with_copied_in();
         Ok(crypt::crypt::<false>(&self.aes, &self.hash, nonce, associated_data, data))
     }
 
@@ -77,13 +78,19 @@ impl Gcm {
         &self,
         nonce: &[u8; 12],
         associated_data: &[u8],
-        data: &mut [u8],
+        buffer: InOutBuf<'_, '_, u8>,
         tag: &[u8; 16],
     ) -> Result<(), Error> {
-        Self::check(associated_data, data)?;
+        check(associated_data.len() as u64, buffer.len() as u64)?;
+        let data = buffer.into_out_with_copied_in();
         let expected = crypt::crypt::<true>(&self.aes, &self.hash, nonce, associated_data, data);
         crate::tag::verify(&expected, tag, data)
     }
+}
+
+/// Whether the lengths, in bytes, are allowed. Asked before anything is written, the copy to another buffer included.
+fn check(associated_data: u64, message: u64) -> Result<(), Error> {
+    if message <= MAX_MESSAGE && associated_data <= MAX_ASSOCIATED_DATA { Ok(()) } else { Err(Error) }
 }
 
 macro_rules! gcm {
@@ -119,8 +126,7 @@ macro_rules! gcm {
                 associated_data: &[u8],
                 buffer: InOutBuf<'_, '_, u8>,
             ) -> Result<Tag, Error> {
-                let data = buffer.into_out_with_copied_in();
-                self.gcm.seal(&nonce.0, associated_data, data).map(Into::into)
+                self.gcm.seal(&nonce.0, associated_data, buffer).map(Into::into)
             }
 
             fn decrypt_inout_detached(
@@ -130,7 +136,7 @@ macro_rules! gcm {
                 buffer: InOutBuf<'_, '_, u8>,
                 tag: &Tag,
             ) -> Result<(), Error> {
-                self.gcm.open(&nonce.0, associated_data, buffer.into_out_with_copied_in(), &tag.0)
+                self.gcm.open(&nonce.0, associated_data, buffer, &tag.0)
             }
         }
 
@@ -148,3 +154,23 @@ macro_rules! gcm {
 gcm!(Aes128Gcm, U16, "AES-GCM with a key of 16 bytes.");
 gcm!(Aes192Gcm, U24, "AES-GCM with a key of 24 bytes.");
 gcm!(Aes256Gcm, U32, "AES-GCM with a key of 32 bytes.");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SP 800-38D, section 5.2.1.1: 2^39 - 256 and 2^64 - 1 bits.
+    #[test]
+    fn lengths_end_where_the_standard_says() {
+        assert_eq!(8 * MAX_MESSAGE, (1 << 39) - 256);
+        assert_eq!(8 * u128::from(MAX_ASSOCIATED_DATA), (1 << 64) - 8);
+        assert!(check(MAX_ASSOCIATED_DATA, MAX_MESSAGE).is_ok());
+        for (associated_data, message) in
+            [(0, MAX_MESSAGE + 1), (MAX_ASSOCIATED_DATA + 1, 0), (u64::MAX, u64::MAX)]
+        {
+            assert!(check(associated_data, message).is_err(), "{associated_data}, {message}");
+        }
+        // The counter of the longest message's last block is the last before it would be that of the tag's mask.
+        assert_eq!(2 + (MAX_MESSAGE / 16 - 1), u64::from(u32::MAX));
+    }
+}

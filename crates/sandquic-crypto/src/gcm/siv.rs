@@ -84,9 +84,9 @@ impl Message {
     }
 }
 
-fn check(associated_data: &[u8], data: &[u8]) -> Result<(), Error> {
-    let fits = data.len() as u64 <= MAX && associated_data.len() as u64 <= MAX;
-    if fits { Ok(()) } else { Err(Error) }
+/// Whether the lengths, in bytes, are allowed. Asked before anything is written, the copy to another buffer included.
+fn check(associated_data: usize, message: usize) -> Result<(), Error> {
+    if associated_data as u64 <= MAX && message as u64 <= MAX { Ok(()) } else { Err(Error) }
 }
 
 macro_rules! siv {
@@ -123,8 +123,8 @@ macro_rules! siv {
                 associated_data: &[u8],
                 buffer: InOutBuf<'_, '_, u8>,
             ) -> Result<super::Tag, Error> {
+                check(associated_data.len(), buffer.len())?;
                 let data = buffer.into_out_with_copied_in();
-                check(associated_data, data)?;
                 let message = Message::new::<$blocks>(&self.generator, &nonce.0);
                 let tag = message.tag(&nonce.0, associated_data, data);
                 message.crypt(&tag, data);
@@ -138,8 +138,8 @@ macro_rules! siv {
                 buffer: InOutBuf<'_, '_, u8>,
                 tag: &super::Tag,
             ) -> Result<(), Error> {
+                check(associated_data.len(), buffer.len())?;
                 let data = buffer.into_out_with_copied_in();
-                check(associated_data, data)?;
                 let message = Message::new::<$blocks>(&self.generator, &nonce.0);
                 message.crypt(&tag.0, data);
                 let expected = message.tag(&nonce.0, associated_data, data);

@@ -1,7 +1,7 @@
 //! What the tests of the AEADs share.
 #![allow(dead_code, reason = "every test file uses another part")]
 
-use aead::{AeadInOut, KeyInit, Payload, array::Array};
+use aead::{AeadInOut, KeyInit, Payload, array::Array, inout::InOutBuf};
 
 /// A xorshift generator: the same bytes on every machine.
 pub(crate) struct Random(u64);
@@ -183,6 +183,38 @@ pub(crate) fn check_forgeries<A: AeadInOut + KeyInit>() {
         }
         assert!(cipher.decrypt_inout_detached(&nonce, &aad, sealed.as_mut_slice().into(), &tag).is_ok());
         assert_eq!(sealed, plain);
+    }
+}
+
+/// From one buffer to another: as in place, the input stays, and of what does not open nothing arrives.
+pub(crate) fn check_buffers_apart<A: AeadInOut + KeyInit>() {
+    let mut random = Random::new(7);
+    let mut key = Array::default();
+    let mut nonce = Array::default();
+    random.fill(&mut key);
+    random.fill(&mut nonce);
+    let cipher = A::new(&key);
+    for length in [0, 1, 15, 16, 17, 48, 49, 127, 128, 129, 255, 256, 257, 500, 2048, 5000] {
+        let (plain, aad) = (random.bytes(length), random.bytes(length % 41));
+        let mut together = plain.clone();
+        let tag = cipher.encrypt_inout_detached(&nonce, &aad, together.as_mut_slice().into()).unwrap();
+
+        let (from, mut to) = (plain.clone(), vec![0xa5; length]);
+        let apart = InOutBuf::new(&from, &mut to).unwrap();
+        assert_eq!(cipher.encrypt_inout_detached(&nonce, &aad, apart).unwrap(), tag, "{length} bytes");
+        assert!(to == together && from == plain, "{length} bytes sealed");
+
+        let (from, mut to) = (together.clone(), vec![0xa5; length]);
+        let apart = InOutBuf::new(&from, &mut to).unwrap();
+        cipher.decrypt_inout_detached(&nonce, &aad, apart, &tag).unwrap();
+        assert!(to == plain && from == together, "{length} bytes opened");
+
+        let mut wrong = tag.clone();
+        wrong[length % 16] ^= 0x40;
+        let apart = InOutBuf::new(&from, &mut to).unwrap();
+        assert!(cipher.decrypt_inout_detached(&nonce, &aad, apart, &wrong).is_err());
+        assert!(to.iter().all(|byte| *byte == 0), "{length} bytes: something is left of what did not open");
+        assert!(from == together);
     }
 }
 
