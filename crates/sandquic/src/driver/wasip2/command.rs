@@ -11,6 +11,7 @@ pub use ::wasip2::exports::cli::run::Guest;
 /// # Errors
 ///
 /// For exit status 1, which is all that the export itself can say.
+#[expect(clippy::result_unit_err, reason = "the export's own type")]
 pub fn run_main<F>(run: impl FnOnce(Vec<String>) -> F) -> Result<(), ()>
 where
     F: Future<Output: Into<u8>>,

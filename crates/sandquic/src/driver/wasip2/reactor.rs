@@ -108,10 +108,11 @@ impl Reactor {
             assert!(!wait, "every task waits for something that no socket and no timer can bring about");
             return;
         }
-        if wait && let Some(&(deadline, _)) = self.timers.first_key_value().map(|(key, _)| key) {
-            if self.alarm.as_ref().is_none_or(|(set, _)| deadline < *set) {
-                self.alarm = Some((deadline, monotonic_clock::subscribe_instant(deadline)));
-            }
+        if wait
+            && let Some((&(deadline, _), _)) = self.timers.first_key_value()
+            && self.alarm.as_ref().is_none_or(|(set, _)| deadline < *set)
+        {
+            self.alarm = Some((deadline, monotonic_clock::subscribe_instant(deadline)));
         }
         let last = match (wait, self.timers.is_empty()) {
             (true, true) => None,
