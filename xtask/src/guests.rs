@@ -104,6 +104,7 @@ pub(crate) const BUILDS: &[Build] = &[
             output("sandquic-transfer-client", "sandquic_transfer_client.wasm", "transfer-client.wasm"),
             output("sandquic-transfer-server", "sandquic_transfer_server.wasm", "transfer-server.wasm"),
             output("sandquic-serve", "sandquic_serve.wasm", "serve.wasm"),
+            output("sandquic-udp", "sandquic_udp.wasm", "udp.wasm"),
             apart(
                 "sandquic-unprotected-client",
                 "sandquic_unprotected_client.wasm",

@@ -99,6 +99,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) inherit_network: bool,
 
+    /// Give the program Wasmtime's own UDP sockets: one datagram a system call.
+    #[arg(long)]
+    pub(crate) stock_udp: bool,
+
     /// The memory that the program may have, for example 256MiB [default: 1GiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,

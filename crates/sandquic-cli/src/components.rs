@@ -18,6 +18,7 @@ const KNOWN: &[&str] = &[
     "transfer-client-wide",
     "transfer-server",
     "transfer-server-wasip2",
+    "udp",
 ];
 
 /// Opens a program by its path, or a built-in one by `@NAME`.

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::ExitCode;
 
-use sandquic_host::{Cache, Error, Host, HostOptions, Network, Preopen, Profile, RunOptions};
+use sandquic_host::{Cache, Error, Host, HostOptions, Network, Preopen, Profile, RunOptions, Udp};
 
 use crate::cli::{ProfileFormat, RunArgs};
 use crate::{Failure, components};
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
             Some(ProfileFormat::Perfmap) => Profile::PerfMap,
             Some(ProfileFormat::Jitdump) => Profile::JitDump,
         },
+        udp: if arguments.stock_udp { Udp::Stock } else { Udp::Batched },
         ..HostOptions::default()
     })?;
     let status = host.run(&program, options).map_err(|error| match error {

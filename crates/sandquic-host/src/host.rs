@@ -11,7 +11,7 @@ use wasmtime_wasi::{FsPerms, WasiCtxBuilder, p1, p2, p3};
 
 use crate::cache::{Code, Store};
 use crate::error::one_line;
-use crate::options::{Allocation, HostOptions, Input, Network, Output, Profile, RunOptions};
+use crate::options::{Allocation, HostOptions, Input, Network, Output, Profile, RunOptions, Udp};
 use crate::prepared::Prepared;
 use crate::state::{ModuleState, State};
 use crate::{Error, Program, perfmap};
@@ -31,6 +31,7 @@ pub struct Host {
     cache: Option<Store>,
     components: OnceLock<ComponentLinker<State>>,
     profile: Profile,
+    udp: Udp,
 }
 
 impl Host {
@@ -80,7 +81,7 @@ impl Host {
         add: impl FnOnce(&mut ComponentLinker<State>) -> wasmtime::Result<()>,
     ) -> Result<Self, Error> {
         let host = Self::without_imports(options)?;
-        let mut linker = component_linker(&host.engine).map_err(setup)?;
+        let mut linker = component_linker(&host.engine, host.udp).map_err(setup)?;
         add(&mut linker).map_err(setup)?;
         let _ = host.components.set(linker);
         Ok(host)
@@ -103,7 +104,7 @@ impl Host {
             config.allocation_strategy(pool(instances));
         }
         let engine = Engine::new(&config).map_err(setup)?;
-        Ok(Self { engine, cache, components: OnceLock::new(), profile: options.profile })
+        Ok(Self { engine, cache, components: OnceLock::new(), profile: options.profile, udp: options.udp })
     }
 
     /// The directory that compiled code is kept in, if any.
@@ -179,7 +180,7 @@ impl Host {
         if let Some(linker) = self.components.get() {
             return Ok(linker);
         }
-        let linker = component_linker(&self.engine).map_err(setup)?;
+        let linker = component_linker(&self.engine, self.udp).map_err(setup)?;
         Ok(self.components.get_or_init(|| linker))
     }
 
@@ -190,10 +191,13 @@ impl Host {
     }
 }
 
-fn component_linker(engine: &Engine) -> wasmtime::Result<ComponentLinker<State>> {
+fn component_linker(engine: &Engine, udp: Udp) -> wasmtime::Result<ComponentLinker<State>> {
     let mut linker = ComponentLinker::new(engine);
     p2::add_to_linker_async(&mut linker)?;
     p3::add_to_linker(&mut linker)?;
+    if udp == Udp::Batched {
+        crate::udp::add_to_linker(&mut linker)?;
+    }
     Ok(linker)
 }
 

@@ -23,6 +23,8 @@
 //! A program may have [`DEFAULT_MAX_MEMORY`] bytes of memory; [`RunOptions::max_memory`] grants less or more.
 //! [`Host::with_imports`] adds interfaces of the embedder's own to those of WASI.
 //!
+//! Components have the UDP sockets of [`udp`], which move many datagrams by one call of the system, or Wasmtime's own.
+//!
 //! One program runs on one thread, on a current-thread tokio runtime: readiness of a socket is seen by the thread
 //! that runs the guest, not passed to it by another. Files are read and written on that thread too.
 
@@ -37,12 +39,13 @@ mod perfmap;
 mod prepared;
 mod program;
 mod state;
+pub mod udp;
 
 pub use error::Error;
 pub use host::{ENGINE, Host};
 pub use options::{
     Allocation, CACHE_DIR_VARIABLE, Cache, Captured, DEFAULT_MAX_MEMORY, Extensions, HostOptions, Input,
-    Network, Output, Pipe, PipeReader, Preopen, Profile, RunOptions,
+    Network, Output, Pipe, PipeReader, Preopen, Profile, RunOptions, Udp,
 };
 pub use prepared::{Instance, Prepared};
 pub use program::{Kind, Program};

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use tokio::io::{ReadHalf, SimplexStream, WriteHalf};
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 
+use crate::udp::UdpOptions;
+
 /// The environment variable that names the directory for compiled code.
 pub const CACHE_DIR_VARIABLE: &str = "SANDQUIC_CACHE_DIR";
 
@@ -19,6 +21,18 @@ pub struct HostOptions {
     pub profile: Profile,
     /// Where the memory of instances comes from.
     pub allocation: Allocation,
+    /// Whose UDP sockets components get.
+    pub udp: Udp,
+}
+
+/// Whose UDP sockets components get. Core modules have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Udp {
+    /// Those of [`udp`](crate::udp), which move many datagrams by one call of the system.
+    #[default]
+    Batched,
+    /// Wasmtime's own, which move one.
+    Stock,
 }
 
 /// Where the memory of instances comes from: their linear memories, tables and stacks.
@@ -83,6 +97,8 @@ pub struct RunOptions {
     /// The memory that the program may have, in bytes: all its linear memories and tables together. One that asks for
     /// more is ended with [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub max_memory: u64,
+    /// How UDP sockets are made, and where they count what they do. Nothing to Wasmtime's own.
+    pub udp: UdpOptions,
     /// State for the functions that [`Host::with_imports`](crate::Host::with_imports) added.
     pub extensions: Extensions,
 }
@@ -98,6 +114,7 @@ impl Default for RunOptions {
             stdout: Output::Discard,
             stderr: Output::Discard,
             max_memory: DEFAULT_MAX_MEMORY,
+            udp: UdpOptions::default(),
             extensions: Extensions::default(),
         }
     }

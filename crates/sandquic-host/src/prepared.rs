@@ -8,8 +8,9 @@ use wasmtime_wasi::{I32Exit, p2, p3};
 
 use crate::error::one_line;
 use crate::host::wasi;
-use crate::options::RunOptions;
+use crate::options::{Network, RunOptions};
 use crate::state::{Memory, ModuleState, Refused, State};
+use crate::udp::UdpCtx;
 use crate::{Error, Program};
 
 /// A program that is compiled and linked: its instances are made from it, each in a store of its own. It can be shared by
@@ -72,16 +73,20 @@ impl Prepared {
         let (program, engine) = (&self.program, &self.engine);
         let memory = Memory::new(options.max_memory);
         let extensions = std::mem::take(&mut options.extensions);
+        let udp = match options.network {
+            Network::Denied => UdpCtx::denied(),
+            Network::All => UdpCtx::all(std::mem::take(&mut options.udp)),
+        };
         let mut wasi = wasi(program, options)?;
         let failed = |error| not_made(program, error);
         let command = match &self.command {
             CommandPre::P3(command) => {
-                let mut store = component_store(engine, State::new(wasi.build(), extensions, memory));
+                let mut store = component_store(engine, State::new(wasi.build(), udp, extensions, memory));
                 let command = command.instantiate_async(&mut store).await.map_err(failed)?;
                 Command::P3(store, command)
             }
             CommandPre::P2(command) => {
-                let mut store = component_store(engine, State::new(wasi.build(), extensions, memory));
+                let mut store = component_store(engine, State::new(wasi.build(), udp, extensions, memory));
                 let command = command.instantiate_async(&mut store).await.map_err(failed)?;
                 Command::P2(store, command)
             }

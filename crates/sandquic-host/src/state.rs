@@ -9,19 +9,21 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::options::Extensions;
+use crate::udp::{UdpCtx, UdpCtxView, UdpView};
 
 /// The state of one run of a component. A function that [`Host::with_imports`](crate::Host::with_imports) added finds
 /// it as the data of its store.
 pub struct State {
     ctx: WasiCtx,
+    udp: UdpCtx,
     table: ResourceTable,
     extensions: Extensions,
     memory: Memory,
 }
 
 impl State {
-    pub(crate) fn new(ctx: WasiCtx, extensions: Extensions, memory: Memory) -> Self {
-        Self { ctx, table: ResourceTable::new(), extensions, memory }
+    pub(crate) fn new(ctx: WasiCtx, udp: UdpCtx, extensions: Extensions, memory: Memory) -> Self {
+        Self { ctx, udp, table: ResourceTable::new(), extensions, memory }
     }
 
     /// The value of this type that the run was started with, in [`RunOptions::extensions`](crate::RunOptions).
@@ -52,6 +54,12 @@ impl State {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.ctx, table: &mut self.table }
+    }
+}
+
+impl UdpView for State {
+    fn udp(&mut self) -> UdpCtxView<'_> {
+        UdpCtxView { ctx: &mut self.udp, table: &mut self.table }
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use sandquic_bench_host::aead;
-use sandquic_host::{Cache, Host, HostOptions, Network, Preopen, Profile, Program, RunOptions};
+use sandquic_host::{Cache, Host, HostOptions, Network, Preopen, Profile, Program, RunOptions, Udp};
 
 /// The component, or nothing if it had not been built.
 const CLIENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/client.wasm"));
@@ -74,6 +74,8 @@ fn run(args: Args) -> Result<i32, String> {
             Some(ProfileFormat::Perfmap) => Profile::PerfMap,
             Some(ProfileFormat::Jitdump) => Profile::JitDump,
         },
+        // As for every other build in the sandbox that it is compared with.
+        udp: Udp::Stock,
         ..HostOptions::default()
     };
     let host = Host::with_imports(host_options, aead::add_to_linker).map_err(failed)?;

@@ -28,6 +28,8 @@ pub enum Build {
     WasmSandquic,
     /// The product in the sandbox, with relaxed-simd and wide-arithmetic too.
     WasmSandquicWide,
+    /// wasm-sandquic on the host's batched UDP sockets; all others in the sandbox have Wasmtime's own.
+    WasmSandquicHost,
     /// The code of wasm-handvec outside the sandbox, with 128-bit vectors; one datagram a system call.
     NativeHandvec,
     /// The product outside the sandbox with 128-bit vectors alone; one datagram a system call.
@@ -68,8 +70,10 @@ pub enum Build {
 
 /// What an end of a build is made of, before the flags that all share.
 enum Recipe {
-    /// A component of the command, or one in a file beside it.
+    /// A component of the command, or one in a file beside it, on Wasmtime's own UDP sockets.
     Component(&'static str, &'static [&'static str]),
+    /// The same on the host's batched ones.
+    Batched(&'static str),
     /// The command itself.
     Command(&'static [&'static str]),
     /// Another program beside it.
@@ -78,7 +82,7 @@ enum Recipe {
     Host(&'static str),
 }
 
-use Recipe::{Command as Same, Component, Host, Program};
+use Recipe::{Batched, Command as Same, Component, Host, Program};
 
 /// What the ceiling's programs must be told, lest anybody gets them by accident.
 const UNPROTECTED: [&str; 2] = ["--ciphers", "unprotected"];
@@ -93,7 +97,7 @@ impl Build {
 
     /// Whether it runs in the sandbox.
     pub fn is_sandboxed(self) -> bool {
-        matches!(self.client(), Component(..) | Host(..))
+        matches!(self.client(), Component(..) | Batched(..) | Host(..))
     }
 
     /// Whether its packets are not protected, so that only a sender of its own understands it.
@@ -111,6 +115,7 @@ impl Build {
             Self::WasmHandvec => Component("@bench-client-simd128", &["--ciphers", "handvec"]),
             Self::WasmSandquic => Component("@transfer-client", &[]),
             Self::WasmSandquicWide => Component("@transfer-client-wide", &[]),
+            Self::WasmSandquicHost => Batched("@transfer-client"),
             Self::NativeHandvec => {
                 Program("sandquic-peer-128", &["client", "--no-offloads", "--ciphers", "handvec"])
             }
@@ -178,8 +183,8 @@ impl Recipe {
     /// The file that it needs beside the command.
     fn file(&self, context: &Context) -> Option<PathBuf> {
         match self {
-            Component(name, _) if name.starts_with('@') => None,
-            Component(name, _) => Some(context.sandquic.with_file_name(name)),
+            Component(name, _) | Batched(name) if name.starts_with('@') => None,
+            Component(name, _) | Batched(name) => Some(context.sandquic.with_file_name(name)),
             Same(_) => None,
             Program(name, _) | Host(name) => {
                 Some(context.peer.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
@@ -191,10 +196,17 @@ impl Recipe {
     fn command(&self, context: &Context, directory: &Path, host: &[&str]) -> (Command, String) {
         let program = self.file(context);
         match self {
-            Component(name, arguments) => {
+            Component(name, _) | Batched(name) => {
                 let mut command = Command::new(&context.sandquic);
-                command.args(["run", "--inherit-network"]).args(host).arg("--dir-ro").arg(mapping(directory));
-                command.arg(program.unwrap_or_else(|| name.into())).args(*arguments);
+                command.args(["run", "--inherit-network"]);
+                if let Component(..) = self {
+                    command.arg("--stock-udp");
+                }
+                command.args(host).arg("--dir-ro").arg(mapping(directory));
+                command.arg(program.unwrap_or_else(|| name.into()));
+                if let Component(_, arguments) = self {
+                    command.args(*arguments);
+                }
                 (command, GUEST_DIRECTORY.into())
             }
             Host(name) => {
@@ -260,8 +272,8 @@ mod tests {
     #[test]
     fn the_headline_is_the_ladder() {
         let headline = Build::headline();
-        assert_eq!(headline.len(), 11);
-        assert_eq!((headline[0], headline[10]), (Build::WasmBase, Build::NativeQuinn));
+        assert_eq!(headline.len(), 12);
+        assert_eq!((headline[0], headline[11]), (Build::WasmBase, Build::NativeQuinn));
         assert!(!headline.iter().any(|build| build.is_unprotected()));
     }
 
@@ -275,6 +287,7 @@ mod tests {
             [
                 "run",
                 "--inherit-network",
+                "--stock-udp",
                 "--dir-ro",
                 "/d::/bench",
                 "@bench-client-simd128",
@@ -283,6 +296,9 @@ mod tests {
             ]
         );
         assert_eq!((command.get_program().to_str(), directory.as_str()), (Some("s"), "/bench"));
+        let (command, _) = Build::WasmSandquicHost.receiver(&context, Path::new("/d"), &[]);
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_str().unwrap()).collect();
+        assert_eq!(args, ["run", "--inherit-network", "--dir-ro", "/d::/bench", "@transfer-client"]);
         let context = Context { peer: "/b/p".into(), sandquic: "/b/s".into(), ..context };
         for (build, file) in [
             (Build::NativeHandvec, "sandquic-peer-128"),
