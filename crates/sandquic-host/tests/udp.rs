@@ -13,33 +13,38 @@ use udp_support::{Guest, PATIENCE, RELEASES, datagram, number, socket};
 fn order_and_boundaries_are_kept_for_every_mix_of_sizes() {
     for release in RELEASES {
         let peer = socket();
-        // Enough of the smallest and the largest, lengths one more and one less than a merged run's, and a random mix.
-        let edges = [
-            1, 2, 1, 1350, 1350, 1350, 1349, 1350, 1351, 1351, 65_507, 65_507, 32_743, 32_744, 32_744, 1, 9,
-            9,
+        // The smallest and the largest, lengths one more and one less than a merged run's; then a random mix. After each
+        // group the guest waits, so that none is lost to a full buffer.
+        let groups = [
+            &[1, 2, 1, 1350, 1350, 1350, 1349, 1350, 1351, 1351, 9, 9][..],
+            &[65_507, 1],
+            &[32_743, 32_744],
+            &[32_744, 32_744],
+            &[65_507],
         ];
         let to = peer.local_addr().unwrap();
-        let sizes: Vec<String> = edges.iter().map(usize::to_string).collect();
-        let guest = Guest::new(release)
-            .step("bind=127.0.0.1:0")
-            .step(format!("sizes={to}/{}", sizes.join("+")))
-            .step("receive=1")
-            .step(format!("random={to}/{}/120/65507", release.len()))
-            .start();
+        let mut guest = Guest::new(release).step("bind=127.0.0.1:0");
+        for group in groups {
+            let sizes: Vec<String> = group.iter().map(usize::to_string).collect();
+            guest = guest.step(format!("sizes={to}/{}", sizes.join("+"))).step("receive=1");
+        }
+        let guest = guest.step(format!("random={to}/{}/119/65507", release.len())).start();
         let mut buffer = vec![0; 65_536];
         let mut next = 0;
-        let mut last = None;
-        for expected in edges {
-            let (len, from) = peer.recv_from(&mut buffer).unwrap();
-            assert_eq!(
-                (len, number(&buffer[..len])),
-                (expected, Some(next & mask(len))),
-                "release {release}"
-            );
-            last = Some(from);
-            next += 1;
+        for group in groups {
+            let mut from = None;
+            for &expected in group {
+                let (len, addr) = peer.recv_from(&mut buffer).unwrap();
+                assert_eq!(
+                    (len, number(&buffer[..len])),
+                    (expected, Some(next & mask(len))),
+                    "release {release}"
+                );
+                from = Some(addr);
+                next += 1;
+            }
+            peer.send_to(&datagram(0, 1), from.unwrap()).unwrap();
         }
-        peer.send_to(&datagram(0, 1), last.unwrap()).unwrap();
         // The receiver's buffer may overflow; what comes is whole and in order.
         let mut came = 0;
         while let Ok((len, _)) = peer.recv_from(&mut buffer) {
@@ -95,7 +100,9 @@ fn what_is_received_in_batches_comes_apart_as_it_was_sent() {
             if state.max_gso_segments() >= 10 {
                 state.try_send((&peer).into(), &transmit).unwrap();
             } else {
-                contents.chunks(segment).for_each(|one| drop(peer.send_to(one, to).unwrap()));
+                for one in contents.chunks(segment) {
+                    peer.send_to(one, to).unwrap();
+                }
             }
             // The default buffer holds some hundred small datagrams.
             if burst % 5 == 4 {

@@ -67,7 +67,8 @@ impl Udp for Socket {
 }
 
 fn text(code: ErrorCode) -> String {
-    format!("{code:?}")
+    // Its form for debugging names the type too.
+    format!("{code:?}").trim_start_matches("ErrorCode::").to_owned()
 }
 
 fn to_host(addr: SocketAddr) -> IpSocketAddress {

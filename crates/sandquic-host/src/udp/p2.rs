@@ -17,6 +17,7 @@ use wasmtime_wasi::p2::{DynPollable, Network, Pollable, subscribe};
 use super::context::UdpView;
 use super::socket::{Now, Socket};
 use super::system::{Buffer, Family};
+use super::turn::Turns;
 
 /// The interfaces that Wasmtime's own implementation has defined, with their version.
 const UDP: &str = "wasi:sockets/udp@0.2.12";
@@ -201,8 +202,8 @@ fn incoming<T: UdpView>(udp: &mut LinkerInstance<'_, T>) -> Result<()> {
     })
 }
 
-/// What a call gives, and whether its guest must then be made to wait a moment.
-type Attempt<R> = Result<(std::result::Result<R, ErrorCode>, bool)>;
+/// What a call gives, and whose turn must end then.
+type Attempt<R> = Result<(std::result::Result<R, ErrorCode>, Option<Arc<Turns>>)>;
 
 fn receive(
     table: &mut ResourceTable,
@@ -210,7 +211,7 @@ fn receive(
 ) -> Attempt<Vec<IncomingDatagram>> {
     let stream = table.get(&handle)?;
     let max = usize::try_from(max).unwrap_or(usize::MAX).min(MAX_DATAGRAMS);
-    let (mut datagrams, mut bytes, mut pause) = (Vec::new(), 0, false);
+    let (mut datagrams, mut bytes, mut pause) = (Vec::new(), 0, None);
     while datagrams.len() < max && bytes < ENOUGH_BYTES {
         // One batch of the system's a call: what has been received is the guest's first.
         if !datagrams.is_empty() && stream.socket.is_empty() {
@@ -218,8 +219,8 @@ fn receive(
         }
         let received = match stream.socket.try_receive() {
             Now::Done(received) => received,
-            Now::Pause(received) => {
-                pause = true;
+            Now::Pause(received, turns) => {
+                pause = Some(turns);
                 received
             }
             Now::Wait(()) => break,
@@ -262,11 +263,11 @@ fn send<T: UdpView>(
         return Err(wasmtime::Error::msg("more datagrams are sent than `check-send` has permitted"));
     }
     if datagrams.is_empty() {
-        return Ok((Ok(0), false));
+        return Ok((Ok(0), None));
     }
     stream.permitted = 0;
     let socket = stream.socket.clone();
-    let (mut count, mut pause) = (0, false);
+    let (mut count, mut pause) = (0, None);
     for datagram in datagrams {
         // If some have been sent there is no error: it is the next call's.
         if count > 0 && socket.has_error() {
@@ -275,8 +276,8 @@ fn send<T: UdpView>(
         let to = datagram.remote_address.map(SocketAddr::from);
         let sent = match socket.try_send(datagram.data.as_le_slice(store.as_context()), to) {
             Now::Done(sent) => sent,
-            Now::Pause(sent) => {
-                pause = true;
+            Now::Pause(sent, turns) => {
+                pause = Some(turns);
                 sent
             }
             Now::Wait(()) => break,
@@ -294,8 +295,8 @@ fn send<T: UdpView>(
 fn finish<'a, R: Send + 'a>(attempt: Attempt<R>) -> Future<'a, R> {
     Box::new(async move {
         let (result, pause) = attempt?;
-        if pause {
-            tokio::task::yield_now().await;
+        if let Some(turns) = pause {
+            turns.pause().await;
         }
         Ok((result,))
     })

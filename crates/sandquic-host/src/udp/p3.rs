@@ -17,6 +17,7 @@ use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, Ip
 use super::context::UdpView;
 use super::socket::{Now, Received, Socket};
 use super::system::{Buffer, Family};
+use super::turn::Turns;
 
 /// The interface that Wasmtime's own implementation has defined, with its version.
 const INTERFACE: &str = "wasi:sockets/types@0.3.0";
@@ -74,7 +75,7 @@ fn send<T: UdpView>(
     });
     match attempt {
         Ok(Now::Done(sent)) => Box::pin(ready(answer(sent))),
-        Ok(Now::Pause(sent)) => Box::pin(pause(answer(sent))),
+        Ok(Now::Pause(sent, turns)) => Box::pin(pause(answer(sent), turns)),
         Ok(Now::Wait((socket, data))) => Box::pin(async move { answer(socket.send(&data, to).await) }),
         Err(error) => Box::pin(ready(Err(error))),
     }
@@ -91,15 +92,15 @@ fn receive<T: UdpView>(
     let answer = |received: Received| answer(received.map(|(datagram, from)| (datagram, from.into())));
     match attempt {
         Ok(Now::Done(received)) => Box::pin(ready(answer(received))),
-        Ok(Now::Pause(received)) => Box::pin(pause(answer(received))),
+        Ok(Now::Pause(received, turns)) => Box::pin(pause(answer(received), turns)),
         Ok(Now::Wait(socket)) => Box::pin(async move { answer(socket.receive().await) }),
         Err(error) => Box::pin(ready(Err(error))),
     }
 }
 
-/// Lets everybody else of this thread go first.
-async fn pause<R>(answer: Answer<R>) -> Answer<R> {
-    tokio::task::yield_now().await;
+/// Hands an answer over when everybody else of this thread has had a turn.
+async fn pause<R>(answer: Answer<R>, turns: Arc<Turns>) -> Answer<R> {
+    turns.pause().await;
     answer
 }
 

@@ -18,6 +18,7 @@ use super::context::Shared;
 use super::ring::Ring;
 use super::run::{Batch, Run, errno};
 use super::system::{self, Buffer, Family};
+use super::turn::Turns;
 
 /// The largest datagram that `wasi:sockets` knows, in bytes; the system may know smaller ones only.
 const MAX_DATAGRAM: usize = u16::MAX as usize;
@@ -29,8 +30,8 @@ pub(super) type Received = Result<(Bytes, SocketAddr), Errno>;
 pub(super) enum Now<T, W = ()> {
     /// It is done.
     Done(T),
-    /// It is done, but its guest must be made to wait a moment.
-    Pause(T),
+    /// It is done, but its guest must be made to wait for the end of its turn.
+    Pause(T, Arc<Turns>),
     /// It has to wait, with what that needs.
     Wait(W),
 }
@@ -40,7 +41,7 @@ impl<T> Now<T> {
     pub(super) fn or_wait<W>(self, with: impl FnOnce() -> W) -> Now<T, W> {
         match self {
             Self::Done(done) => Now::Done(done),
-            Self::Pause(done) => Now::Pause(done),
+            Self::Pause(done, turns) => Now::Pause(done, turns),
             Self::Wait(()) => Now::Wait(with()),
         }
     }
@@ -130,7 +131,7 @@ impl Socket {
             return Now::Done(result);
         }
         self.shared.cells().yields.add(1);
-        Now::Pause(result)
+        Now::Pause(result, self.shared.turns.clone())
     }
 
     pub(super) fn family(&self) -> Family {
@@ -249,7 +250,7 @@ impl Socket {
     /// Waits for a datagram.
     pub(super) async fn receive(&self) -> Received {
         self.wait(|| match self.try_receive() {
-            Now::Done(received) | Now::Pause(received) => Some(received),
+            Now::Done(received) | Now::Pause(received, _) => Some(received),
             Now::Wait(()) => None,
         })
         .await
@@ -405,7 +406,7 @@ impl Socket {
     pub(super) async fn send(self: &Arc<Self>, datagram: &[u8], to: Option<SocketAddr>) -> Result<(), Errno> {
         loop {
             match self.try_send(datagram, to) {
-                Now::Done(sent) | Now::Pause(sent) => return sent,
+                Now::Done(sent) | Now::Pause(sent, _) => return sent,
                 Now::Wait(()) => self.drain().await,
             }
         }

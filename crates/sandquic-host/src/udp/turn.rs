@@ -22,6 +22,7 @@ const MAX_CALLS: u32 = 256;
 pub(super) struct Turns {
     calls: AtomicU32,
     begun: Notify,
+    ended: Notify,
     unsent: Mutex<Vec<Arc<Socket>>>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -41,6 +42,7 @@ impl Turns {
                 loop {
                     turns.begun.notified().await;
                     turns.end();
+                    turns.ended.notify_waiters();
                 }
             }));
         }
@@ -54,6 +56,14 @@ impl Turns {
             self.begun.notify_one();
         }
         before + 1 >= MAX_CALLS
+    }
+
+    /// Ends the turn: waits until the task has run, and with it the thread's other tasks. (To wake oneself would not do:
+    /// the engine polls what waits without going back to the runtime.)
+    pub(super) async fn pause(&self) {
+        let ended = self.ended.notified();
+        self.begun.notify_one();
+        ended.await;
     }
 
     /// Has the task send what a socket holds, once the guest waits.

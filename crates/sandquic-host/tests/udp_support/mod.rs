@@ -10,20 +10,20 @@ use sandquic_host::udp::{Counters, Counts};
 use sandquic_host::{Captured, Error, Host, HostOptions, Network, Output, Program, RunOptions, Udp};
 
 /// The releases of WASI that the component has sockets of.
-pub const RELEASES: [&str; 2] = ["0.3", "0.2"];
+pub(crate) const RELEASES: [&str; 2] = ["0.3", "0.2"];
 
 /// How long a test waits for what must come.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A socket of this process, which waits for a second at most.
-pub fn socket() -> UdpSocket {
+pub(crate) fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     socket
 }
 
 /// The datagram with this number, as the component makes it.
-pub fn datagram(number: u32, bytes: usize) -> Vec<u8> {
+pub(crate) fn datagram(number: u32, bytes: usize) -> Vec<u8> {
     let mut data: Vec<u8> = (0..bytes).map(|at| (number as usize).wrapping_add(at) as u8).collect();
     let head = bytes.min(4);
     data[..head].copy_from_slice(&number.to_le_bytes()[..head]);
@@ -31,7 +31,7 @@ pub fn datagram(number: u32, bytes: usize) -> Vec<u8> {
 }
 
 /// The number of a datagram, if it is whole.
-pub fn number(data: &[u8]) -> Option<u32> {
+pub(crate) fn number(data: &[u8]) -> Option<u32> {
     let mut head = [0; 4];
     let len = data.len().min(4);
     head[..len].copy_from_slice(&data[..len]);
@@ -41,7 +41,7 @@ pub fn number(data: &[u8]) -> Option<u32> {
 }
 
 /// A run of the component that is being set up.
-pub struct Guest {
+pub(crate) struct Guest {
     arguments: Vec<String>,
     udp: Udp,
     network: Network,
@@ -49,33 +49,33 @@ pub struct Guest {
 
 impl Guest {
     /// With the sockets of a release.
-    pub fn new(release: &str) -> Self {
+    pub(crate) fn new(release: &str) -> Self {
         Self { arguments: vec![release.into()], udp: Udp::Batched, network: Network::All }
     }
 
     /// Another step.
-    pub fn step(mut self, step: impl Into<String>) -> Self {
+    pub(crate) fn step(mut self, step: impl Into<String>) -> Self {
         self.arguments.push(step.into());
         self
     }
 
     /// On other sockets.
-    pub fn on(self, udp: Udp) -> Self {
+    pub(crate) fn on(self, udp: Udp) -> Self {
         Self { udp, ..self }
     }
 
     /// Without the network.
-    pub fn denied(self) -> Self {
+    pub(crate) fn denied(self) -> Self {
         Self { network: Network::Denied, ..self }
     }
 
     /// Starts it on a thread of its own.
-    pub fn start(self) -> Running {
+    pub(crate) fn start(self) -> Running {
         Self::start_together(vec![self]).remove(0)
     }
 
     /// Starts several on one thread.
-    pub fn start_together(guests: Vec<Self>) -> Vec<Running> {
+    pub(crate) fn start_together(guests: Vec<Self>) -> Vec<Running> {
         let udp = guests[0].udp;
         let (mut running, mut runs) = (Vec::new(), Vec::new());
         for guest in guests {
@@ -105,7 +105,7 @@ impl Guest {
 }
 
 /// One that has been started.
-pub struct Running {
+pub(crate) struct Running {
     output: Captured,
     counters: Counters,
     status: std::sync::mpsc::Receiver<Result<i32, Error>>,
@@ -113,7 +113,7 @@ pub struct Running {
 
 impl Running {
     /// The address that its first socket is bound to.
-    pub fn bound(&self) -> SocketAddr {
+    pub(crate) fn bound(&self) -> SocketAddr {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             if let Some(rest) = self.output.text().strip_prefix("bound ")
@@ -127,7 +127,7 @@ impl Running {
     }
 
     /// Waits for its end: its status, what it printed, and what its sockets counted.
-    pub fn end(self) -> (Result<i32, Error>, String, Counts) {
+    pub(crate) fn end(self) -> (Result<i32, Error>, String, Counts) {
         let status = self.status.recv_timeout(PATIENCE);
         let status = status.unwrap_or_else(|_| panic!("it does not end: {}", self.output.text()));
         (status, self.output.text(), self.counters.read())
