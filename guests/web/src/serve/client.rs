@@ -20,7 +20,8 @@ pub(super) struct Client {
     pub(super) server: Arc<Server>,
     pub(super) address: SocketAddr,
     active: watch::Sender<usize>,
-    handshake: watch::Sender<bool>,
+    /// How the handshake ended, once it has.
+    handshake: watch::Sender<Option<bool>>,
     requests: AtomicUsize,
     broken: AtomicUsize,
     sent: AtomicU64,
@@ -32,7 +33,7 @@ impl Client {
             server,
             address,
             active: watch::Sender::new(0),
-            handshake: watch::Sender::new(false),
+            handshake: watch::Sender::new(None),
             requests: AtomicUsize::new(0),
             broken: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
@@ -52,14 +53,20 @@ impl Client {
         let _ = self.active.subscribe().wait_for(|active| *active == 0).await;
     }
 
-    /// The handshake is complete.
-    pub(super) fn set_handshake_done(&self) {
-        self.handshake.send_replace(true);
+    /// The handshake is complete, or has failed.
+    pub(super) fn set_handshake(&self, complete: bool) {
+        self.handshake.send_if_modified(|state| {
+            let first = state.is_none();
+            *state = Some(state.unwrap_or(complete));
+            first
+        });
     }
 
-    /// Waits until the handshake is complete.
-    pub(super) async fn handshake_done(&self) {
-        let _ = self.handshake.subscribe().wait_for(|done| *done).await;
+    /// Waits for the end of the handshake, and tells whether it is complete.
+    pub(super) async fn handshake_complete(&self) -> bool {
+        let mut handshake = self.handshake.subscribe();
+        let ended = handshake.wait_for(Option::is_some).await;
+        ended.is_ok_and(|state| *state == Some(true))
     }
 
     /// The size in which files are read: such that all requests together keep no more than the connection may.

@@ -33,6 +33,17 @@ pub(super) struct Facts {
     pub(super) modified: Option<SystemTime>,
 }
 
+impl Facts {
+    /// Times that the dates of HTTP cannot tell (before 1970, and from 9999 on) are left out.
+    fn new(length: u64, modified: Option<SystemTime>) -> Self {
+        const YEAR_9999: u64 = 253_370_764_800;
+        let told = |time: &SystemTime| {
+            time.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.as_secs() < YEAR_9999)
+        };
+        Self { length, modified: modified.filter(told) }
+    }
+}
+
 /// An entry of a directory.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -61,7 +72,7 @@ impl Root {
         }
         let file = self.open(path)?;
         let metadata = file.metadata()?;
-        let facts = Facts { length: metadata.len(), modified: metadata.modified().ok() };
+        let facts = Facts::new(metadata.len(), metadata.modified().ok());
         Ok(Found::File(file, facts))
     }
 
@@ -76,8 +87,7 @@ impl Root {
             .into_iter()
             .filter_map(|name| {
                 let metadata = self.metadata(&path.join(&name)).ok()?;
-                let file = (!metadata.is_dir())
-                    .then(|| Facts { length: metadata.len(), modified: modified(&metadata) });
+                let file = (!metadata.is_dir()).then(|| Facts::new(metadata.len(), modified(&metadata)));
                 Some(Entry { name, file })
             })
             .collect();

@@ -200,8 +200,11 @@ impl Server {
             let (client, connection) = (client.clone(), connection.clone());
             async move {
                 match select(pin!(complete), sleep(HANDSHAKE_TIMEOUT)).await {
-                    Either::Left(_) => client.set_handshake_done(),
-                    Either::Right(_) => connection.close(VarInt::from_u32(0), b"no handshake in time"),
+                    Either::Left((complete, _)) => client.set_handshake(complete),
+                    Either::Right(_) => {
+                        connection.close(VarInt::from_u32(0), b"no handshake in time");
+                        client.set_handshake(false);
+                    }
                 }
                 slot.established();
                 // The place is kept until the connection has ended.

@@ -173,8 +173,11 @@ async fn request(client: &Client, resolver: RequestResolver<Transport, Bytes>) {
     let answer = match (&server.uploads, server.site.path(&head.uri)) {
         (Some(uploads), Ok(path)) if head.method == Method::PUT => {
             // What arrives before the handshake is complete may be a replay (RFC 8470).
-            client.handshake_done().await;
-            uploads.take(&path, &head.headers, &mut stream).await
+            if client.handshake_complete().await {
+                uploads.take(&path, &head.headers, &mut stream).await
+            } else {
+                Err(Broken("the handshake was not completed".into()))
+            }
         }
         _ => Ok(server.site.answer(&head.method, &head.uri, &head.headers)),
     };
