@@ -3,6 +3,7 @@
 //! # For the caller
 //! - [`kernels`]: `sandquic bench kernels`.
 //! - [`transfer`]: `sandquic bench transfer`.
+//! - [`udp`]: `sandquic bench udp`.
 //! - [`evaluate`]: `sandquic bench evaluate`.
 //! - [`profile`]: CPU time of a process by category.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
@@ -17,6 +18,7 @@ pub mod peer;
 pub mod profile;
 pub mod provenance;
 pub mod transfer;
+pub mod udp;
 pub mod units;
 
 mod choice;

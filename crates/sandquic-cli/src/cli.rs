@@ -35,6 +35,8 @@ pub(crate) enum BenchCommand {
     Kernels(sandquic_bench::kernels::Args),
     /// Bulk transfers from stock quinn to each build of the receiver: goodput and CPU time.
     Transfer(sandquic_bench::transfer::Args),
+    /// CPU time of a datagram sent and received: on Wasmtime's own sockets, on the batched ones, natively.
+    Udp(sandquic_bench::udp::Args),
     Instances(crate::bench::instances::InstancesArgs),
     /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
     Evaluate(sandquic_bench::evaluate::Args),

@@ -56,6 +56,8 @@ pub enum Role {
     Relay(relay::Args),
     /// The transfer client of this project, built natively: its endpoint over quinn-udp, its own ciphers.
     SandquicClient(SandquicClientArgs),
+    /// Moves datagrams from one socket to another, for `sandquic bench udp`.
+    UdpPairs(crate::udp::PairsArgs),
 }
 
 /// Command line of the project's own client, which reads it itself.
@@ -201,6 +203,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         Role::Client(args) => OnTokio::Client(args),
         Role::Server(args) => OnTokio::Server(args),
         Role::Relay(args) => OnTokio::Relay(args),
+        Role::UdpPairs(args) => return crate::udp::pairs(&args),
         Role::SandquicClient(args) => {
             let providers = sandquic_transfer::SandquicProvider;
             let status = sandquic::block_on(sandquic_transfer::client(&args.arguments, &providers));
