@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod ahead;
 pub mod cipher_suite;
 pub mod ciphers;
 mod hash;

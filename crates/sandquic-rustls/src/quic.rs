@@ -9,7 +9,8 @@ use rustls::Error;
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic;
 
-use crate::ciphers::{Aead, HeaderMask, NONCE_LEN, SAMPLE_LEN, TAG_LEN};
+use crate::ahead;
+use crate::ciphers::{Aead, HeaderMask, MASK_LEN, NONCE_LEN, SAMPLE_LEN, TAG_LEN};
 
 /// The AEAD `A` and the header masks `H`, with keys of `KEY` bytes each.
 pub(crate) struct Protection<A, H, const KEY: usize> {
@@ -45,7 +46,7 @@ impl<A: Aead<KEY>, H: HeaderMask<KEY>, const KEY: usize> quic::Algorithm for Pro
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn quic::HeaderProtectionKey> {
-        Box::new(HeaderKey(H::new(exactly(&key))))
+        Box::new(HeaderKey { mask: H::new(exactly(&key)), id: ahead::Id::new() })
     }
 
     fn aead_key_len(&self) -> usize {
@@ -139,14 +140,18 @@ impl<A: Aead<KEY>, const KEY: usize> quic::PacketKey for PacketKey<A, KEY> {
     }
 }
 
-struct HeaderKey<H, const KEY: usize>(H);
+struct HeaderKey<H, const KEY: usize> {
+    mask: H,
+    id: ahead::Id,
+}
 
 impl<H: HeaderMask<KEY>, const KEY: usize> HeaderKey<H, KEY> {
     /// RFC 9001, 5.4.1. `length` gives the flags whose low bits say how long the packet number is: those before
-    /// masking on one side, after unmasking on the other.
+    /// masking on one side, after unmasking on the other. `mask` makes the mask.
     fn apply(
         &self,
         sample: &[u8],
+        mask: impl FnOnce(&[u8; SAMPLE_LEN]) -> [u8; MASK_LEN],
         first: &mut u8,
         packet_number: &mut [u8],
         length: fn(before: u8, after: u8) -> u8,
@@ -158,7 +163,7 @@ impl<H: HeaderMask<KEY>, const KEY: usize> HeaderKey<H, KEY> {
             let len = packet_number.len();
             return Err(Error::General(format!("a packet number has at most 4 bytes, not {len}")));
         }
-        let [flags, numbers @ ..] = self.0.mask(sample);
+        let [flags, numbers @ ..] = mask(sample);
         // The long form masks four bits of the first byte, the short form five.
         let bits = if *first & 0x80 != 0 { 0x0f } else { 0x1f };
         let masked = *first ^ (flags & bits);
@@ -173,11 +178,14 @@ impl<H: HeaderMask<KEY>, const KEY: usize> HeaderKey<H, KEY> {
 
 impl<H: HeaderMask<KEY>, const KEY: usize> quic::HeaderProtectionKey for HeaderKey<H, KEY> {
     fn encrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
-        self.apply(sample, first, packet_number, |before, _| before)
+        self.apply(sample, |sample| self.mask.mask(sample), first, packet_number, |before, _| before)
     }
 
     fn decrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
-        self.apply(sample, first, packet_number, |_, after| after)
+        let mask = |sample: &_| {
+            if ahead::PAYS { ahead::mask(&self.mask, self.id, sample) } else { self.mask.mask(sample) }
+        };
+        self.apply(sample, mask, first, packet_number, |_, after| after)
     }
 
     fn sample_len(&self) -> usize {

@@ -1,9 +1,39 @@
 //! rustls's QUIC keys in the form that quinn-proto takes.
 
+use std::cell::Cell;
+
 use bytes::BytesMut;
 use quinn_proto::crypto::{self, CryptoError, KeyPair, Keys};
 use quinn_proto::{ConnectionId, Side};
 use rustls::quic::{HeaderProtectionKey, PacketKey, Suite, Version};
+use sandquic_rustls::ahead;
+
+thread_local! {
+    /// Where the packet number begins in packets with a short header, as the last one had it: after the first byte and a
+    /// connection ID, whose length is the endpoint's.
+    static SHORT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Prepare to open datagrams, in their order: their header masks can be made several at once.
+pub(crate) fn expect<'a>(datagrams: impl Iterator<Item = &'a [u8]>) {
+    let offset = SHORT.get();
+    if !ahead::PAYS || offset == 0 {
+        return;
+    }
+    ahead::expect(datagrams.filter_map(|datagram| {
+        if datagram.first()? & LONG_HEADER != 0 {
+            return None;
+        }
+        let sample = *datagram.get(offset + SAMPLE_OFFSET..)?.first_chunk()?;
+        // As much of the connection ID as tells it from others.
+        let connection =
+            datagram.get(1..offset)?.iter().take(8).fold(0, |id, byte| id << 8 | u64::from(*byte));
+        Some(ahead::Expected { connection, sample })
+    }));
+}
+
+/// The bit of the first byte that is set in long headers (RFC 9000, 17).
+const LONG_HEADER: u8 = 0x80;
 
 /// Bytes from the start of the packet number to the start of the sample (RFC 9001, 5.4.2).
 const SAMPLE_OFFSET: usize = 4;
@@ -53,6 +83,9 @@ impl Header {
 
 impl crypto::HeaderKey for Header {
     fn decrypt(&self, pn_offset: usize, packet: &mut [u8]) {
+        if ahead::PAYS && packet.first().is_some_and(|first| first & LONG_HEADER == 0) {
+            SHORT.set(pn_offset);
+        }
         let (first, sample, number) = self.parts(pn_offset, packet);
         self.0.decrypt_in_place(sample, first, number).expect("quinn-proto checks the length");
     }

@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite, Version};
 
 mod config;
-mod keys;
+pub(crate) mod keys;
 mod retry;
 mod token;
 

@@ -12,6 +12,7 @@ use quinn_proto::{ConnectionError, DatagramEvent, TransportError, TransportError
 
 use super::{Shared, State, outgoing};
 use crate::runtime::AsyncTimer;
+use crate::session::keys;
 use crate::udp::Received;
 
 /// Datagrams after which a turn goes on to its other work even if there are more.
@@ -153,6 +154,10 @@ impl State {
                 Poll::Ready(Err(e)) if is_transient(&e) => taken += 1,
                 Poll::Ready(Err(e)) => return Err(e),
                 Poll::Pending => return Ok(more),
+            }
+            if received.len() > 1 {
+                // Where several come as one they are only a system's with instructions for this.
+                keys::expect(received.iter().map(|datagrams| &datagrams.contents[..]));
             }
             for datagrams in received.drain(..) {
                 taken += datagrams.contents.len().div_ceil(datagrams.stride.max(1)).max(1);
