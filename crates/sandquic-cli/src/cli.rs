@@ -66,6 +66,10 @@ pub(crate) struct Place {
     #[arg(long, value_name = "RELEASE", default_value = "0.3", conflicts_with = "native")]
     pub(crate) wasi: Wasi,
 
+    /// Use Wasmtime's own UDP sockets instead of those that batch datagrams.
+    #[arg(long, conflicts_with = "native")]
+    pub(crate) stock_udp: bool,
+
     /// The memory that the component may have, for example 64MiB [default: 1GiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "native")]
     pub(crate) max_memory: Option<u64>,

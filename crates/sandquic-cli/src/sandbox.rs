@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf, absolute};
 use std::process::ExitCode;
 
-use sandquic_host::{Error, Host, HostOptions, Input, Network, Preopen, RunOptions};
+use sandquic_host::{Error, Host, HostOptions, Input, Network, Preopen, RunOptions, Udp};
 
 use crate::cli::{Place, Wasi};
 use crate::{Failure, components};
@@ -56,7 +56,8 @@ pub(crate) fn run(
         Wasi::P3 => components::embedded(name)?,
         Wasi::P2 => components::embedded(&format!("{name}-wasip2"))?,
     };
-    let host = Host::new(HostOptions::default())?;
+    let udp = if place.stock_udp { Udp::Stock } else { Udp::Batched };
+    let host = Host::new(HostOptions { udp, ..HostOptions::default() })?;
     let status = host.run(&program, options).map_err(|error| match error {
         Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
         error => error.into(),
