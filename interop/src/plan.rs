@@ -102,6 +102,14 @@ impl Task<'_> {
         format!("{} {place} {} {}", self.role.ours(), self.peer.name(), self.case.name)
     }
 
+    /// Server and client.
+    fn ends(&self) -> (&dyn Peer, &dyn Peer) {
+        match self.role {
+            Role::Server => (self.ours, self.peer),
+            Role::Client => (self.peer, self.ours),
+        }
+    }
+
     /// Its folder's name.
     fn folder(&self) -> String {
         self.name().replace(' ', "-")
@@ -161,6 +169,9 @@ pub(crate) fn run(args: Args, runtime: &Runtime) -> Result<bool, String> {
             }
         }
     }
+    if args.instead.is_none() && !args.native {
+        warm_up(&tasks, &site, &args, runtime);
+    }
     let began = Instant::now();
     let outcomes = run_all(&tasks, &site, &args, runtime);
     let entries = tasks.iter().zip(outcomes).map(|(task, outcome)| Entry {
@@ -191,6 +202,23 @@ pub(crate) fn run(args: Args, runtime: &Runtime) -> Result<bool, String> {
     Ok(failed == 0 && passed > 0)
 }
 
+/// Lets each end of ours do something once, for as long as it takes: a component is compiled when it first runs, and no
+/// case shall wait for that.
+fn warm_up(tasks: &[Task<'_>], site: &Site, args: &Args, runtime: &Runtime) {
+    let _inside = runtime.enter();
+    let slow = CASES.iter().map(|case| Case { patience: Duration::from_secs(600), ..*case });
+    let Some(case) = slow.into_iter().find(|case| case.name == "handshake") else { return };
+    for role in Role::ALL {
+        let capable = |task: &&Task<'_>| task.role == role && !task.native && task.peer.serves();
+        let Some(task) = tasks.iter().find(capable) else { continue };
+        let (server, client) = task.ends();
+        let outcome = run::run(&case, server, client, site, &args.work.join("cases/warm-up"));
+        if let Outcome::Failed(why) = outcome {
+            eprintln!("warm-up of our {}: {why}", role.ours());
+        }
+    }
+}
+
 /// Runs tasks, several at a time; their outcomes in the same order.
 fn run_all(tasks: &[Task<'_>], site: &Site, args: &Args, runtime: &Runtime) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
@@ -219,10 +247,7 @@ fn run_all(tasks: &[Task<'_>], site: &Site, args: &Args, runtime: &Runtime) -> V
 fn one(task: &Task<'_>, site: &Site, args: &Args) -> Outcome {
     let dir = args.work.join("cases").join(task.folder());
     let started = Instant::now();
-    let (server, client) = match task.role {
-        Role::Server => (task.ours, task.peer),
-        Role::Client => (task.peer, task.ours),
-    };
+    let (server, client) = task.ends();
     let outcome = run::run(task.case, server, client, site, &dir);
     let (name, took) = (task.name(), started.elapsed().as_secs_f64());
     match &outcome {
@@ -258,7 +283,7 @@ fn photograph(site: &Site, server: Option<&dyn Peer>, work: &Path, file: &Path) 
     };
     let mut command = server.server(&job).map_err(|refusal| refusal.0)?;
     let mut running = Process::start(&mut command, &dir.join("server.log"))?;
-    run::wait_for(&mut running, listen)?;
+    run::wait_for(&mut running, listen, Duration::from_secs(60))?;
     let paths = ["index.html".to_owned()];
     let job = ClientJob {
         server: listen,

@@ -85,7 +85,7 @@ fn attempt(case: &Case, server: &dyn Peer, client: &dyn Peer, site: &Site, dir: 
     };
 
     let mut running = Process::start(&mut command, &dir.join("server.log"))?;
-    wait_for(&mut running, listen)?;
+    wait_for(&mut running, listen, case.patience)?;
     let started = Instant::now();
     let mut logs = Vec::new();
     for (number, mut command) in commands.into_iter().enumerate() {
@@ -147,8 +147,8 @@ pub(crate) fn free(ip: IpAddr) -> Result<SocketAddr, String> {
 }
 
 /// Waits until a server has its port.
-pub(crate) fn wait_for(server: &mut Process, address: SocketAddr) -> Result<(), String> {
-    let until = Instant::now() + Duration::from_secs(30);
+pub(crate) fn wait_for(server: &mut Process, address: SocketAddr, patience: Duration) -> Result<(), String> {
+    let until = Instant::now() + patience;
     while Instant::now() < until {
         if bound(address) {
             return Ok(());
@@ -157,7 +157,11 @@ pub(crate) fn wait_for(server: &mut Process, address: SocketAddr) -> Result<(), 
             return Err(format!("the server ended with {status}: {}", tail(&server.said(), 6)));
         }
     }
-    Err(format!("the server does not listen on {address} after 30 s: {}", tail(&server.said(), 6)))
+    Err(format!(
+        "the server does not listen on {address} after {} s: {}",
+        patience.as_secs(),
+        tail(&server.said(), 6)
+    ))
 }
 
 /// Whether a UDP socket has this port, by the system's table: to bind it oneself would take it from the server.
