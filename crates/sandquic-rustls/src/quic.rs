@@ -4,6 +4,7 @@
 //! packets) and calls these to use them; a key update is new [`PacketKey`](rustls::quic::PacketKey)s.
 
 use core::marker::PhantomData;
+use std::sync::OnceLock;
 
 use rustls::Error;
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
@@ -42,7 +43,7 @@ impl Limits {
 
 impl<A: Aead<KEY>, H: HeaderMask<KEY>, const KEY: usize> quic::Algorithm for Protection<A, H, KEY> {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn quic::PacketKey> {
-        Box::new(PacketKey { aead: A::new(exactly(&key)), iv, limits: self.limits })
+        Box::new(PacketKey { aead: Lazy::<A, KEY>::new(key), iv, limits: self.limits })
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn quic::HeaderProtectionKey> {
@@ -59,20 +60,38 @@ pub(crate) fn exactly<const KEY: usize>(key: &AeadKey) -> &[u8; KEY] {
     key.as_ref().try_into().expect("a key has the length that its algorithm states")
 }
 
+/// An AEAD whose tables are made when they are first needed. Each takes kilobytes and, in software, microseconds, and
+/// of the keys that TLS makes for a QUIC connection a good half is never used: those of its records, and those of a key
+/// update that does not come.
+pub(crate) struct Lazy<A, const KEY: usize> {
+    key: AeadKey,
+    aead: OnceLock<Box<A>>,
+}
+
+impl<A: Aead<KEY>, const KEY: usize> Lazy<A, KEY> {
+    pub(crate) fn new(key: AeadKey) -> Self {
+        Self { key, aead: OnceLock::new() }
+    }
+
+    pub(crate) fn get(&self) -> &A {
+        self.aead.get_or_init(|| Box::new(A::new(exactly(&self.key))))
+    }
+}
+
 struct PacketKey<A, const KEY: usize> {
-    aead: A,
+    aead: Lazy<A, KEY>,
     iv: Iv,
     limits: Limits,
 }
 
 impl<A: Aead<KEY>, const KEY: usize> PacketKey<A, KEY> {
     fn seal(&self, nonce: Nonce, header: &[u8], payload: &mut [u8]) -> Result<quic::Tag, Error> {
-        let tag = self.aead.seal(&nonce.0, header, payload).map_err(|_| Error::EncryptError)?;
+        let tag = self.aead.get().seal(&nonce.0, header, payload).map_err(|_| Error::EncryptError)?;
         Ok(quic::Tag::from(tag.as_slice()))
     }
 
     fn open<'a>(&self, nonce: Nonce, header: &[u8], payload: &'a mut [u8]) -> Result<&'a [u8], Error> {
-        open(&self.aead, &nonce.0, header, payload).map(|opened| &*opened)
+        open(self.aead.get(), &nonce.0, header, payload).map(|opened| &*opened)
     }
 }
 

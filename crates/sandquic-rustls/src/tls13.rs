@@ -16,7 +16,7 @@ use rustls::{
 use crate::ciphers::{Aead, Ciphers, TAG_LEN};
 use crate::hash::{HashOf, WithSha256, WithSha384};
 use crate::hkdf::HkdfOf;
-use crate::quic::{Limits, Protection, exactly, open};
+use crate::quic::{Lazy, Limits, Protection, open};
 
 /// Records that one AES-GCM key may protect (RFC 8446, 5.5: 2^24.5 full-size records).
 pub(crate) const AES_GCM_RECORDS: u64 = 1 << 24;
@@ -86,11 +86,11 @@ impl<A, const KEY: usize> Records<A, KEY> {
 
 impl<A: Aead<KEY>, const KEY: usize> Tls13AeadAlgorithm for Records<A, KEY> {
     fn encrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageEncrypter> {
-        Box::new(RecordKey { aead: A::new(exactly(&key)), iv })
+        Box::new(RecordKey { aead: Lazy::<A, KEY>::new(key), iv })
     }
 
     fn decrypter(&self, key: AeadKey, iv: Iv) -> Box<dyn MessageDecrypter> {
-        Box::new(RecordKey { aead: A::new(exactly(&key)), iv })
+        Box::new(RecordKey { aead: Lazy::<A, KEY>::new(key), iv })
     }
 
     fn key_len(&self) -> usize {
@@ -107,7 +107,7 @@ impl<A: Aead<KEY>, const KEY: usize> Tls13AeadAlgorithm for Records<A, KEY> {
 }
 
 struct RecordKey<A, const KEY: usize> {
-    aead: A,
+    aead: Lazy<A, KEY>,
     iv: Iv,
 }
 
@@ -119,6 +119,7 @@ impl<A: Aead<KEY>, const KEY: usize> MessageEncrypter for RecordKey<A, KEY> {
         payload.extend_from_slice(&msg.typ.to_array());
         let tag = self
             .aead
+            .get()
             .seal(&Nonce::new(&self.iv, seq).0, &make_tls13_aad(total), payload.as_mut())
             .map_err(|_| Error::EncryptError)?;
         payload.extend_from_slice(&tag);
@@ -138,7 +139,7 @@ impl<A: Aead<KEY>, const KEY: usize> MessageDecrypter for RecordKey<A, KEY> {
         seq: u64,
     ) -> Result<InboundPlainMessage<'a>, Error> {
         let aad = make_tls13_aad(msg.payload.len());
-        let len = open(&self.aead, &Nonce::new(&self.iv, seq).0, &aad, &mut msg.payload)?.len();
+        let len = open(self.aead.get(), &Nonce::new(&self.iv, seq).0, &aad, &mut msg.payload)?.len();
         msg.payload.truncate(len);
         msg.into_tls13_unpadded_message()
     }
