@@ -8,6 +8,9 @@ use crate::{CipherName, Error};
 /// How long a silent peer is waited for unless `--idle-timeout` says otherwise.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Connections that a server serves at once unless `--max-connections` says otherwise.
+const MAX_SESSIONS: usize = 1_024;
+
 /// The least that `--window` takes: less than a few packets on the way would be no transfer.
 const MIN_WINDOW: u64 = 64 << 10;
 
@@ -22,7 +25,7 @@ pub const CLIENT_USAGE: &str = "usage: transfer-client --connect ADDR:PORT --ser
 pub const SERVER_USAGE: &str = "usage: transfer-server --listen ADDR:PORT --cert FILE --key FILE \
 (--file FILE | --size BYTES) [--once] [--connections N] [--recv-buffer BYTES] [--send-buffer BYTES] \
 [--window BYTES] [--mtu BYTES] [--no-offloads] [--idle-timeout SECONDS] [--retry] [--ciphers NAME] \
-[--until-stdin-closes]";
+[--max-connections N] [--until-stdin-closes]";
 
 /// What `--mtu` takes: from the least that QUIC requires (RFC 9000, 14) to a jumbo frame. quinn-proto fails with 16,000.
 const MTU: std::ops::RangeInclusive<u64> = 1_200..=9_000;
@@ -134,6 +137,9 @@ pub struct ServerOptions {
     pub idle_timeout: Duration,
     /// Let every client prove its address first (`--retry`).
     pub retry: bool,
+    /// Connections that are served at once; more are refused, so that no number of clients can fill the memory
+    /// (`--max-connections`).
+    pub max_sessions: usize,
     /// The implementation of the ciphers, where a build has several (`--ciphers`).
     pub ciphers: Option<String>,
     /// End when standard input is closed, as it is at the latest when the process that started this one ends
@@ -237,6 +243,7 @@ impl ServerOptions {
         let mut window = None;
         let (mut idle_timeout, mut retry) = (IDLE_TIMEOUT, false);
         let (mut no_offloads, mut until_stdin_closes) = (false, false);
+        let mut max_sessions = MAX_SESSIONS;
         while let Some(flag) = words.flag()? {
             match flag {
                 "--listen" => listen = Some(words.address(flag)?),
@@ -253,6 +260,7 @@ impl ServerOptions {
                 "--no-offloads" => no_offloads = true,
                 "--idle-timeout" => idle_timeout = words.seconds(flag)?,
                 "--retry" => retry = true,
+                "--max-connections" => max_sessions = words.count(flag)?,
                 "--ciphers" => ciphers = Some(words.value(flag)?),
                 "--until-stdin-closes" if cfg!(target_family = "wasm") => {
                     return Err(words.wrong("--until-stdin-closes is for native servers"));
@@ -280,6 +288,7 @@ impl ServerOptions {
             no_offloads,
             idle_timeout,
             retry,
+            max_sessions,
             ciphers,
             until_stdin_closes,
         })

@@ -1,22 +1,18 @@
 //! The server's side.
 
 use std::fs::File;
-use std::net::SocketAddr;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use sandquic::{Connection, ConnectionError, Incoming, ReadExactError, RecvStream, SendStream};
+use sandquic::{Connection, ConnectionError, Incoming, ReadExactError, RecvStream, SendStream, instance};
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
 use crate::{
     Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, options, tls,
 };
-
-/// Connections that are served at once; more are refused, so that no number of clients can fill the memory.
-const MAX_SESSIONS: usize = 1_024;
 
 /// Runs a server: prints `listening ADDR:PORT`, then one line a request. Errors go to standard error. Returns the
 /// exit status: 0, 1 (failed), 2 (usage).
@@ -45,7 +41,10 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
         crate::socket_options(options.recv_buffer, options.send_buffer).offloads(!options.no_offloads);
     let endpoint = crate::endpoint(Some(config), options.listen, &socket, options.mtu)?;
     let address = endpoint.local_addr().map_err(|e| error::socket(options.listen, &e))?;
-    println!("listening {address}");
+    // Which of several that share the address, if it is one of them.
+    let instance = instance::from_env().ok().flatten();
+    let instance = instance.map(|it| format!(" (instance {})", it.position())).unwrap_or_default();
+    println!("listening {address}{instance}");
 
     let mut served = 0;
     let mut sessions = FuturesUnordered::new();
@@ -70,8 +69,8 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
                 // Only a client that has proved its address already cannot be asked to.
                 let _ = incoming.retry();
             }
-            Event::Incoming(Some(incoming)) if sessions.len() >= MAX_SESSIONS => incoming.refuse(),
-            Event::Incoming(Some(incoming)) => sessions.push(session(incoming, &content)),
+            Event::Incoming(Some(incoming)) if sessions.len() >= options.max_sessions => incoming.refuse(),
+            Event::Incoming(Some(incoming)) => sessions.push(session(incoming, &content, &instance)),
             Event::Ended(Some(Ok(()))) => served += 1,
             Event::Ended(Some(Err(error))) => eprintln!("transfer-server: {error}"),
             Event::Ended(None) => {}
@@ -126,7 +125,7 @@ impl Content {
 }
 
 /// Serves one connection until the client closes it; an error if no request was served.
-async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
+async fn session(incoming: Incoming, content: &Content, instance: &str) -> Result<(), Error> {
     let address = incoming.remote_address();
     let failed = |error: &(dyn std::error::Error + 'static)| {
         Error::Failed(format!("connection from {address}: {}", error::with_causes(error)))
@@ -140,7 +139,9 @@ async fn session(incoming: Incoming, content: &Content) -> Result<(), Error> {
     loop {
         match connection.accept_bi().await {
             Ok((send, recv)) => {
-                request(&connection, send, recv, content).await.map_err(|error| failed(error.as_ref()))?;
+                request(&connection, send, recv, content, instance)
+                    .await
+                    .map_err(|error| failed(error.as_ref()))?;
                 requests += 1;
             }
             Err(ConnectionError::ApplicationClosed(close))
@@ -158,13 +159,14 @@ async fn request(
     mut send: SendStream,
     mut recv: RecvStream,
     content: &Content,
+    instance: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let address = connection.remote_address();
+    let address = format!("{}{instance}", connection.remote_address());
     let mut kind = [0];
     recv.read_exact(&mut kind).await?;
     match kind[0] {
-        GET => serve_get(&mut send, content, address).await,
-        PUT => serve_put(&mut send, &mut recv, address).await,
+        GET => serve_get(&mut send, content, &address).await,
+        PUT => serve_put(&mut send, &mut recv, &address).await,
         other => {
             // Both fail only if the client has already given the stream up.
             let _ = send.reset(code::BAD_REQUEST);
@@ -177,7 +179,7 @@ async fn request(
 async fn serve_get(
     send: &mut SendStream,
     content: &Content,
-    address: SocketAddr,
+    address: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let file = match &content.source {
         Source::Pattern(_) => None,
@@ -219,7 +221,7 @@ async fn serve_get(
 async fn serve_put(
     send: &mut SendStream,
     recv: &mut RecvStream,
-    address: SocketAddr,
+    address: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut length = [0; 8];
     match recv.read_exact(&mut length).await {
