@@ -5,6 +5,7 @@
 //! - [`transfer`]: `sandquic bench transfer`.
 //! - [`udp`]: `sandquic bench udp`.
 //! - [`evaluate`]: `sandquic bench evaluate`.
+//! - [`connections`]: `sandquic bench connections`.
 //! - [`profile`]: CPU time of a process by category.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
@@ -12,6 +13,7 @@
 //! is started as a child for every end that is measured.
 #![forbid(unsafe_code)]
 
+pub mod connections;
 pub mod evaluate;
 pub mod kernels;
 pub mod peer;

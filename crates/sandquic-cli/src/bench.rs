@@ -17,6 +17,7 @@ pub(crate) fn bench(command: BenchCommand) -> Result<ExitCode, Failure> {
         BenchCommand::Transfer(arguments) => sandquic_bench::transfer::run(arguments, &context()?)?,
         BenchCommand::Instances(arguments) => instances::run(&arguments)?,
         BenchCommand::Udp(arguments) => sandquic_bench::udp::run(arguments, &context()?)?,
+        BenchCommand::Connections(arguments) => sandquic_bench::connections::run(&arguments, &context()?)?,
         BenchCommand::Evaluate(arguments) => sandquic_bench::evaluate::run(arguments, &context()?)?,
     }
     Ok(ExitCode::SUCCESS)

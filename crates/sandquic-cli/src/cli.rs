@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -37,6 +38,8 @@ pub(crate) enum BenchCommand {
     Transfer(sandquic_bench::transfer::Args),
     /// CPU time of a datagram sent and received: on Wasmtime's own sockets, on the batched ones, natively.
     Udp(sandquic_bench::udp::Args),
+    /// Many connections at once to a server in the sandbox, in one instance or several: memory, CPU time.
+    Connections(sandquic_bench::connections::Args),
     Instances(crate::bench::instances::InstancesArgs),
     /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
     Evaluate(sandquic_bench::evaluate::Args),
@@ -113,6 +116,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,
 
+    /// Run N instances of a server, each on a thread of its own; a UDP port that they bind is shared by all, and a
+    /// connection stays with its instance. One that traps is reported and, unless it did at its start, made anew.
+    #[arg(long, value_name = "N", value_parser = instances)]
+    pub(crate) instances: Option<NonZeroU16>,
+
     /// Tell a profiler which functions the machine code belongs to.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) profile: Option<ProfileFormat>,
@@ -126,6 +134,15 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "COMPONENT [ARGS]", required = true, num_args = 1.., trailing_var_arg = true,
           allow_hyphen_values = true)]
     pub(crate) program: Vec<String>,
+}
+
+/// Reads a number of instances.
+fn instances(text: &str) -> Result<NonZeroU16, String> {
+    let most = sandquic_host::instances::MAX_INSTANCES;
+    match text.parse::<NonZeroU16>() {
+        Ok(count) if count.get() <= most => Ok(count),
+        _ => Err(format!("a number from 1 to {most}")),
+    }
 }
 
 /// Compile programs beforehand, so that the first run of each starts as fast as every later one.

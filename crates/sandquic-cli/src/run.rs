@@ -1,29 +1,27 @@
 //! `sandquic run`.
 
 use std::env;
+use std::num::NonZeroU16;
 use std::process::ExitCode;
 
-use sandquic_host::{Cache, Error, Host, HostOptions, Network, Preopen, Profile, RunOptions, Udp};
+use sandquic_host::instances::Ended;
+use sandquic_host::{
+    Cache, DEFAULT_MAX_MEMORY, Error, Host, HostOptions, Instances, Network, Preopen, Profile, Program,
+    RunOptions, Udp,
+};
 
 use crate::cli::{ProfileFormat, RunArgs};
 use crate::{Failure, components};
 
 pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
-    let mut options = RunOptions::inherit();
+    let mut preopens = Vec::new();
     for (specifications, writable) in
         [(&arguments.directories, true), (&arguments.read_only_directories, false)]
     {
-        options.preopens.extend(specifications.iter().map(|text| Preopen::parse(text, writable)));
+        preopens.extend(specifications.iter().map(|text| Preopen::parse(text, writable)));
     }
-    for text in &arguments.variables {
-        options.env.push(variable(text)?);
-    }
-    if arguments.inherit_network {
-        options.network = Network::All;
-    }
-    if let Some(bytes) = arguments.max_memory {
-        options.max_memory = bytes;
-    }
+    let variables: Vec<_> =
+        arguments.variables.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
     // clap leaves at least one word: the program. A `--` right after it only parts it from its arguments.
     let mut words = arguments.program.into_iter().peekable();
     let program = words.next().unwrap_or_default();
@@ -32,8 +30,16 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
     }
     let program = components::open(&program)?;
     words.next_if(|word| word == "--");
-    options.args = words.collect();
+    let args: Vec<String> = words.collect();
 
+    let options = || RunOptions {
+        args: args.clone(),
+        env: variables.clone(),
+        preopens: preopens.clone(),
+        network: if arguments.inherit_network { Network::All } else { Network::Denied },
+        max_memory: arguments.max_memory.unwrap_or(DEFAULT_MAX_MEMORY),
+        ..RunOptions::inherit()
+    };
     let host = Host::new(HostOptions {
         cache: if arguments.no_cache { Cache::Off } else { Cache::Default },
         profile: match arguments.profile {
@@ -44,12 +50,37 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
         udp: if arguments.stock_udp { Udp::Stock } else { Udp::Batched },
         ..HostOptions::default()
     })?;
-    let status = host.run(&program, options).map_err(|error| match error {
-        Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
-        error => error.into(),
-    })?;
+    let status = match arguments.instances {
+        None => host.run(&program, options()).map_err(failure)?,
+        Some(count) => instances(&host, &program, count, options)?,
+    };
     // The system keeps eight bits. A status that they cannot hold must not turn into success.
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Runs several instances, tells of each that was ended, and returns the worst status.
+pub(crate) fn instances(
+    host: &Host,
+    program: &Program,
+    count: NonZeroU16,
+    options: impl Fn() -> RunOptions + Sync,
+) -> Result<i32, Failure> {
+    let report = |ended: Ended<'_>| {
+        if let Err(error) = ended.outcome {
+            let again = if ended.again { "; it is started again" } else { "" };
+            eprintln!("sandquic: instance {} of {count}: {error}{again}", ended.index);
+        }
+    };
+    let outcomes = host.run_instances(program, Instances::new(count), |_| options(), report)?;
+    // Errors have been told, each when it came.
+    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(1)).max().unwrap_or_default())
+}
+
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
+        error => error.into(),
+    }
 }
 
 /// Reads `NAME[=VALUE]`; without a value the variable is this process's own.

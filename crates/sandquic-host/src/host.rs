@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use tokio::runtime::{self, Runtime};
 use wasmtime::component::Linker as ComponentLinker;
 use wasmtime::{Config, Engine, Linker, PoolingAllocationConfig, ProfilingStrategy};
 use wasmtime_wasi::cli::AsyncStdinStream;
@@ -107,6 +108,11 @@ impl Host {
         Ok(Self { engine, cache, components: OnceLock::new(), profile: options.profile, udp: options.udp })
     }
 
+    /// Whether UDP sockets can share a port.
+    pub(crate) fn shares_ports(&self) -> bool {
+        self.udp == Udp::Batched
+    }
+
     /// The directory that compiled code is kept in, if any.
     pub fn cache_dir(&self) -> Option<&Path> {
         self.cache.as_ref().map(Store::path)
@@ -131,15 +137,11 @@ impl Host {
     /// Any [`Error`]. [`Error::Setup`] if this thread already runs a tokio runtime: await
     /// [`run_async`](Self::run_async) there.
     pub fn run(&self, program: &Program, options: RunOptions) -> Result<i32, Error> {
-        if tokio::runtime::Handle::try_current().is_ok() {
+        if runtime::Handle::try_current().is_ok() {
             let detail = "this thread already runs a tokio runtime; await `Host::run_async` there".into();
             return Err(Error::Setup { detail });
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(|error| Error::Setup { detail: error.to_string() })?;
+        let runtime = runtime()?;
         let status = runtime.block_on(self.run_async(program, options));
         // A name look-up that is still going on must not keep a program that has ended.
         runtime.shutdown_background();
@@ -189,6 +191,15 @@ impl Host {
         p1::add_to_linker_async(&mut linker, |state: &mut ModuleState| &mut state.wasi).map_err(setup)?;
         Ok(linker)
     }
+}
+
+/// A runtime of the calling thread alone.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| Error::Setup { detail: error.to_string() })
 }
 
 fn component_linker(engine: &Engine, udp: Udp) -> wasmtime::Result<ComponentLinker<State>> {

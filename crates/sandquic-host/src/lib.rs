@@ -24,6 +24,7 @@
 //! [`Host::with_imports`] adds interfaces of the embedder's own to those of WASI.
 //!
 //! Components have the UDP sockets of [`udp`], which move many datagrams by one call of the system, or Wasmtime's own.
+//! [`Host::run_instances`] runs several instances of a server, on as many threads, which share its port.
 //!
 //! One program runs on one thread, on a current-thread tokio runtime: readiness of a socket is seen by the thread
 //! that runs the guest, not passed to it by another. Files are read and written on that thread too.
@@ -34,6 +35,7 @@
 mod cache;
 mod error;
 mod host;
+pub mod instances;
 mod options;
 mod perfmap;
 mod prepared;
@@ -43,6 +45,7 @@ pub mod udp;
 
 pub use error::Error;
 pub use host::{ENGINE, Host};
+pub use instances::Instances;
 pub use options::{
     Allocation, CACHE_DIR_VARIABLE, Cache, Captured, DEFAULT_MAX_MEMORY, Extensions, HostOptions, Input,
     Network, Output, Pipe, PipeReader, Preopen, Profile, RunOptions, Udp,

@@ -80,8 +80,8 @@ fn code_of_another_kind_or_engine_is_made_again() {
     let before = entries(directory.path()).len();
     let options = HostOptions {
         cache: Cache::Directory(directory.path().to_path_buf()),
-        profile: sandquic_host::Profile::None,
         allocation: Allocation::Pooled(1),
+        ..HostOptions::default()
     };
     assert_eq!(run(&Host::new(options).unwrap(), &program), 1);
     assert!(entries(directory.path()).len() >= before);

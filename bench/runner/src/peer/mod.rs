@@ -33,7 +33,7 @@ use crate::{Error, transfer};
 pub const ALPN: &[u8] = b"sandquic-transfer/1";
 
 /// First byte of a stream: send me the content.
-const GET: u8 = 0;
+pub(crate) const GET: u8 = 0;
 /// First byte of a stream: here is content.
 const PUT: u8 = 1;
 
@@ -182,6 +182,11 @@ pub enum Mode {
 }
 
 display_by_value!(Mode);
+
+/// A client's configuration of stock quinn.
+pub(crate) fn client_config(args: &ClientArgs) -> Result<quinn::ClientConfig, Error> {
+    Ok(config::client(args)?.0)
+}
 
 /// Parses a size of UDP payloads: from the least that QUIC requires (RFC 9000 section 14) to a jumbo frame.
 fn parse_mtu(text: &str) -> Result<u16, String> {

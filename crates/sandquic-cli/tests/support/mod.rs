@@ -102,7 +102,7 @@ impl End {
     }
 }
 
-fn mapping(host: &Path, guest: &str) -> OsString {
+pub(crate) fn mapping(host: &Path, guest: &str) -> OsString {
     let mut mapping = host.as_os_str().to_owned();
     mapping.push("::");
     mapping.push(guest);

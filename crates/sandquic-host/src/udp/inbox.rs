@@ -58,7 +58,7 @@ impl Inbox {
     }
 
     /// The next datagram of a port.
-    pub(super) fn pop(&self, port: u16) -> Option<(Bytes, SocketAddr)> {
+    pub(crate) fn pop(&self, port: u16) -> Option<(Bytes, SocketAddr)> {
         let mut ports = self.0.ports.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = ports.get_mut(&port)?;
         let (datagram, from) = waiting.datagrams.pop_front()?;

@@ -1,0 +1,151 @@
+//! Several instances of a server, in the sandbox, on one port.
+
+mod support;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use sandquic::crypto::rustls::QuicClientConfig;
+use sandquic::{ClientConfig, Connection, Endpoint, TransportConfig, VarInt};
+use support::{PATIENCE, Process, guest, mapping, pki, sandquic};
+
+/// What a request brings: length, checksum, content.
+const SIZE: usize = 10_000;
+
+struct Server {
+    process: Process,
+    address: SocketAddr,
+}
+
+/// Starts instances of the transfer server and waits until all listen.
+fn server(instances: u32, more: &[&str]) -> Server {
+    // A port that was free just now: they share one that they are told.
+    let address = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let mut command = sandquic();
+    command.args(["run", "--inherit-network", "--instances", &instances.to_string()]);
+    command.arg("--dir-ro").arg(mapping(&pki(), "/pki"));
+    command.arg(guest("transfer-server")).arg("--");
+    command.args(["--listen", &address.to_string(), "--size", &SIZE.to_string()]);
+    command.args(["--cert", "/pki/p256.pem", "--key", "/pki/p256.key.pem"]);
+    command.args(more);
+    let mut process = Process::start(command);
+    for _ in 0..instances {
+        process.line(|line| line.starts_with(&format!("listening {address} (instance ")));
+    }
+    Server { process, address }
+}
+
+impl Server {
+    /// The instance that answered a request of this client's port, or of any.
+    fn answered_by(&mut self, port: Option<u16>) -> usize {
+        let part = port.map_or("sent ".into(), |port| format!(":{port} (instance "));
+        let line = self.process.line(|line| line.starts_with("sent ") && line.contains(&part));
+        let (_, position) = line.split_once("(instance ").expect("it is one of several");
+        position.split('/').next().and_then(|index| index.parse().ok()).expect("an index")
+    }
+}
+
+fn config() -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(pki().join("ca.pem")).unwrap()).unwrap();
+    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(sandquic_rustls::provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"sandquic-transfer/1".to_vec()];
+    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(Some(PATIENCE.try_into().unwrap()));
+    config.transport_config(Arc::new(transport));
+    config
+}
+
+fn endpoint(config: &ClientConfig) -> Endpoint {
+    let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    endpoint.set_default_client_config(config.clone());
+    endpoint
+}
+
+async fn fetch(connection: &Connection) {
+    let (mut send, mut recv) = connection.open_bi().await.unwrap();
+    send.write_all(&[0]).await.unwrap();
+    send.finish().unwrap();
+    assert_eq!(recv.read_to_end(1 << 20).await.unwrap().len(), 16 + SIZE);
+}
+
+#[test]
+fn new_clients_are_spread_over_the_instances() {
+    // Each has to prove its address first: what it proves it with goes to the instance that asked for it.
+    let mut server = server(2, &["--retry"]);
+    let config = config();
+    let mut answered = [0; 2];
+    // The system spreads them by a hash of addresses. That all of 24 fall to one happens once in eight million times.
+    for _ in 0..24 {
+        sandquic::block_on(async {
+            let endpoint = endpoint(&config);
+            let connection = endpoint.connect(server.address, "localhost").unwrap().await.unwrap();
+            fetch(&connection).await;
+            connection.close(VarInt::from_u32(0), b"done");
+            endpoint.wait_idle().await;
+        });
+        answered[server.answered_by(None)] += 1;
+        if answered.iter().all(|count| *count > 0) {
+            return;
+        }
+    }
+    panic!("{answered:?}");
+}
+
+#[test]
+fn a_client_that_moves_keeps_its_connection_and_its_instance() {
+    let mut server = server(2, &[]);
+    sandquic::block_on(async {
+        let endpoint = endpoint(&config());
+        let connection = endpoint.connect(server.address, "localhost").unwrap().await.unwrap();
+        fetch(&connection).await;
+        let first = server.answered_by(None);
+        // Each move has its new port fall to the other instance's socket as often as not.
+        for _ in 0..10 {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let port = socket.local_addr().unwrap().port();
+            endpoint.rebind(socket).unwrap();
+            fetch(&connection).await;
+            assert_eq!(server.answered_by(None), first);
+            // And back to its own connection ID's path: it answers there too once it knows the address.
+            fetch(&connection).await;
+            assert_eq!(server.answered_by(Some(port)), first);
+        }
+        connection.close(VarInt::from_u32(0), b"done");
+        endpoint.wait_idle().await;
+    });
+}
+
+#[test]
+fn instances_that_end_end_the_command_with_the_worst_status() {
+    let mut command = sandquic();
+    command.args(["run", "--instances", "2"]).arg(guest("transfer-server")).args(["--", "--no-such-flag"]);
+    let output = Process::start(command).finish();
+    assert_eq!(output.status, Some(2), "{output:?}");
+    assert_eq!(output.stderr.lines().count(), 2, "each says so: {output:?}");
+
+    let mut command = sandquic();
+    command.args(["run", "--instances", "2"]).arg(guest("transfer-server")).args(["--", "--help"]);
+    assert_eq!(Process::start(command).finish().status, Some(0));
+
+    for count in ["0", "257", "x"] {
+        let mut command = sandquic();
+        command.args(["run", "--instances", count, "@transfer-server"]);
+        Process::start(command).finish().check_failure(2, "sandquic: ", &["a number from 1 to 256"]);
+    }
+}
+
+#[test]
+fn instances_need_sockets_that_can_share_a_port() {
+    let mut command = sandquic();
+    command.args(["run", "--stock-udp", "--instances", "2"]).arg(guest("transfer-server")).arg("--help");
+    Process::start(command).finish().check_failure(1, "sandquic: ", &["cannot share a port"]);
+}
