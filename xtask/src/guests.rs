@@ -105,6 +105,7 @@ pub(crate) const BUILDS: &[Build] = &[
             output("sandquic-transfer-server", "sandquic_transfer_server.wasm", "transfer-server.wasm"),
             output("sandquic-serve", "sandquic_serve.wasm", "serve.wasm"),
             output("sandquic-udp", "sandquic_udp.wasm", "udp.wasm"),
+            output("sandquic-get", "sandquic_get.wasm", "get.wasm"),
             apart(
                 "sandquic-unprotected-client",
                 "sandquic_unprotected_client.wasm",
@@ -140,6 +141,7 @@ pub(crate) const BUILDS: &[Build] = &[
                 "transfer-server-wasip2.wasm",
             ),
             output("sandquic-serve", "sandquic_serve.wasm", "serve-wasip2.wasm"),
+            output("sandquic-get", "sandquic_get.wasm", "get-wasip2.wasm"),
         ],
     },
     Build {

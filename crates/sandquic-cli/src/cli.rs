@@ -17,6 +17,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(ServeArgs),
+    Get(GetArgs),
     Run(RunArgs),
     Compile(CompileArgs),
     Info(InfoArgs),
@@ -53,6 +54,19 @@ pub(crate) enum BenchCommand {
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) server: sandquic_web::serve::Args,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Fetch or send files over HTTP/3, with curl's flags and exit statuses where curl has them.
+///
+/// Each URL goes to standard output unless -o or -O says otherwise. URLs of one host share a connection; those that go
+/// to files are fetched at the same time.
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) client: sandquic_web::get::Args,
 
     #[command(flatten)]
     pub(crate) place: Place,

@@ -11,6 +11,7 @@ pub(crate) const EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), 
 const KNOWN: &[&str] = &[
     "bench-client",
     "bench-client-simd128",
+    "get",
     "serve",
     "serve-wasip2",
     "transfer-client",

@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod compile;
 mod components;
+mod get;
 mod info;
 mod json;
 mod report;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Serve(arguments) => serve::serve(arguments),
+        Command::Get(arguments) => get::get(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Compile(arguments) => compile::compile(&arguments),
         Command::Info(arguments) => info::info(&arguments),
