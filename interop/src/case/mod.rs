@@ -91,7 +91,12 @@ const TEN: Files = Files::Small(10);
 
 /// All cases, in the order of the report.
 pub(crate) const CASES: &[Case] = &[
-    Case { name: "handshake", about: "1 KiB; a handshake of version 1 without Retry", ..PLAIN },
+    Case {
+        name: "handshake",
+        about: "1 KiB; a handshake of version 1 without Retry",
+        check: checks::first,
+        ..PLAIN
+    },
     Case { name: "transfer", about: "1, 2 and 3 MiB at once over one connection, 30 ms round trip", ..LARGE },
     Case {
         name: "longrtt",

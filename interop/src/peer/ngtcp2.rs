@@ -105,8 +105,8 @@ impl Peer for Ngtcp2 {
                 vec![run(first, &[&session, &parameters]), run(others, &[&session, &parameters])]
             }
             Act::KeyUpdate => vec![run(&urls, &["--key-update=10ms"])],
-            Act::Migrate => vec![run(&urls, &["--change-local-addr=50ms"])],
-            Act::Rebind => vec![run(&urls, &["--change-local-addr=50ms", "--nat-rebinding"])],
+            Act::Migrate => vec![run(&urls, &["--change-local-addr=150ms"])],
+            Act::Rebind => vec![run(&urls, &["--change-local-addr=150ms", "--nat-rebinding"])],
             Act::Negotiate => {
                 vec![run(&urls, &["--version=0x1a2a3a4a", "--preferred-versions=v1", "--other-versions=v1"])]
             }
