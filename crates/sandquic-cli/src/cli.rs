@@ -57,6 +57,11 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) place: Place,
+
+    /// Run N instances of the server, each on a thread of its own; they share the port, and a connection stays with its
+    /// instance when its client's address changes.
+    #[arg(long, value_name = "N", value_parser = instances)]
+    pub(crate) instances: Option<NonZeroU16>,
 }
 
 /// Fetch or send files over HTTP/3, with curl's flags and exit statuses where curl has them.

@@ -12,6 +12,7 @@ const KNOWN: &[&str] = &[
     "bench-client",
     "bench-client-simd128",
     "get",
+    "get-wasip2",
     "serve",
     "serve-wasip2",
     "transfer-client",

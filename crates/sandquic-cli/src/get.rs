@@ -31,8 +31,8 @@ pub(crate) fn get(arguments: GetArgs) -> Result<ExitCode, Failure> {
     let from_stdin = reads_stdin(&client);
     outputs(&mut client, &mut grants)?;
     inputs(&mut client, &mut grants)?;
-    let stdin = if from_stdin { Input::Inherit } else { Input::Closed };
-    sandbox::run("get", &place, grants, client.command_line(), stdin)
+    let stdin = || if from_stdin { Input::Inherit } else { Input::Closed };
+    sandbox::run("get", &place, None, grants, client.command_line(), stdin)
 }
 
 fn reads_stdin(client: &Args) -> bool {

@@ -76,7 +76,8 @@ pub(crate) fn instances(
     Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or(1)).max().unwrap_or_default())
 }
 
-fn failure(error: Error) -> Failure {
+/// What the command says of an error of the host.
+pub(crate) fn failure(error: Error) -> Failure {
     match error {
         Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
         error => error.into(),

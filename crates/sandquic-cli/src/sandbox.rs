@@ -1,11 +1,13 @@
 //! Runs the components of HTTP/3 with the files that their arguments name, and no others.
 
+use std::num::NonZeroU16;
 use std::path::{Path, PathBuf, absolute};
 use std::process::ExitCode;
 
-use sandquic_host::{Error, Host, HostOptions, Input, Network, Preopen, RunOptions, Udp};
+use sandquic_host::{DEFAULT_MAX_MEMORY, Host, HostOptions, Input, Network, Preopen, RunOptions, Udp};
 
 use crate::cli::{Place, Wasi};
+use crate::run::{failure, instances};
 use crate::{Failure, components};
 
 /// Directories that a component is granted, each under the path that it has outside.
@@ -35,33 +37,36 @@ impl Grants {
     }
 }
 
-/// Runs a built-in component and returns its exit status.
+/// Runs a built-in component, or several instances of it, each with a standard input that `stdin` makes, and returns
+/// the exit status.
 pub(crate) fn run(
     name: &str,
     place: &Place,
+    count: Option<NonZeroU16>,
     grants: Grants,
     words: Vec<String>,
-    stdin: Input,
+    stdin: impl Fn() -> Input + Sync,
 ) -> Result<ExitCode, Failure> {
-    let mut options = RunOptions::inherit();
-    options.stdin = stdin;
-    options.args = words;
-    options.network = Network::All;
-    options.preopens =
+    let preopens: Vec<_> =
         grants.0.into_iter().map(|(host, writable)| Preopen { guest: text(&host), host, writable }).collect();
-    if let Some(bytes) = place.max_memory {
-        options.max_memory = bytes;
-    }
+    let options = || RunOptions {
+        stdin: stdin(),
+        args: words.clone(),
+        network: Network::All,
+        preopens: preopens.clone(),
+        max_memory: place.max_memory.unwrap_or(DEFAULT_MAX_MEMORY),
+        ..RunOptions::inherit()
+    };
     let program = match place.wasi {
         Wasi::P3 => components::embedded(name)?,
         Wasi::P2 => components::embedded(&format!("{name}-wasip2"))?,
     };
     let udp = if place.stock_udp { Udp::Stock } else { Udp::Batched };
     let host = Host::new(HostOptions { udp, ..HostOptions::default() })?;
-    let status = host.run(&program, options).map_err(|error| match error {
-        Error::OutOfMemory { .. } => Failure::Failed(format!("{error}; grant more with --max-memory")),
-        error => error.into(),
-    })?;
+    let status = match count {
+        Some(count) => instances(&host, &program, count, options)?,
+        None => host.run(&program, options()).map_err(failure)?,
+    };
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 

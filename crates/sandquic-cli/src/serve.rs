@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sandquic_host::Input;
 
@@ -12,7 +13,7 @@ use crate::sandbox::{self, Grants};
 use crate::{Failure, signals};
 
 pub(crate) fn serve(arguments: ServeArgs) -> Result<ExitCode, Failure> {
-    let ServeArgs { mut server, place } = arguments;
+    let ServeArgs { mut server, place, instances } = arguments;
     if server.cert.is_none() && server.state.is_none() {
         server.state = state_directory();
     }
@@ -21,6 +22,10 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<ExitCode, Failure> {
         make_directory(directory)?;
     }
     if place.native {
+        if instances.is_some() {
+            let detail = "--instances is for components; a native server has one thread";
+            return Err(Failure::Usage(detail.into()));
+        }
         let (stop, stopped) = tokio::sync::oneshot::channel();
         signals::on_stop(move || {
             // Nobody waits for it any more if the server has failed meanwhile.
@@ -44,9 +49,18 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<ExitCode, Failure> {
             *path = grants.file(path, writable)?;
         }
     }
-    let (stdin, pipe) = Input::pipe();
-    signals::on_stop(move || drop(pipe))?;
-    sandbox::run("serve", &place, grants, server.words(), stdin)
+    // The other ends of the instances' standard inputs; `None` once the server is to stop.
+    let pipes = Arc::new(Mutex::new(Some(Vec::new())));
+    let held = pipes.clone();
+    signals::on_stop(move || drop(held.lock().unwrap_or_else(PoisonError::into_inner).take()))?;
+    let stdin = || {
+        let (stdin, pipe) = Input::pipe();
+        if let Some(pipes) = pipes.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            pipes.push(pipe);
+        }
+        stdin
+    };
+    sandbox::run("serve", &place, instances, grants, server.words(), stdin)
 }
 
 /// Where the certificate is kept unless the command line says otherwise: in the user's directory for states
