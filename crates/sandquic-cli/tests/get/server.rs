@@ -118,14 +118,7 @@ async fn accept(endpoint: quinn::Endpoint, state: Arc<State>) {
         };
         let state = state.clone();
         tokio::spawn(async move {
-            // Early data is answered early.
-            let connection = match incoming.accept().unwrap().into_0rtt() {
-                Ok((connection, _)) => connection,
-                Err(connecting) => match connecting.await {
-                    Ok(connection) => connection,
-                    Err(_) => return,
-                },
-            };
+            let Ok(connection) = incoming.await else { return };
             let data = connection
                 .handshake_data()
                 .and_then(|data| data.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?.protocol);
