@@ -233,12 +233,22 @@ impl Socket {
     /// A datagram, if there is one.
     pub(super) fn try_receive(&self) -> Now<Received> {
         let mut state = self.lock();
+        let mut sent = false;
         let received = loop {
             if let Some(datagram) = state.pop() {
                 break Ok(datagram);
             }
             match self.refill(&mut state) {
                 Ok(true) => {}
+                // Whoever asks for an answer has said what it had to say, and the answer may come while it is sent.
+                Ok(false) if !sent => {
+                    sent = true;
+                    drop(state);
+                    if !self.shared.turns.send() {
+                        return Now::Wait(());
+                    }
+                    state = self.lock();
+                }
                 Ok(false) => return Now::Wait(()),
                 Err(error) => break Err(error),
             }

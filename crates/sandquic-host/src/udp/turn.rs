@@ -80,11 +80,19 @@ impl Turns {
     /// Sends what all sockets hold.
     fn end(&self) {
         self.calls.store(0, Ordering::Relaxed);
-        for socket in self.take() {
+        self.send();
+    }
+
+    /// Sends what all sockets hold, and says whether there was anything.
+    pub(super) fn send(&self) -> bool {
+        let sockets = self.take();
+        let any = !sockets.is_empty();
+        for socket in sockets {
             if socket.flush_late().is_err() {
                 tokio::spawn(async move { socket.drain().await });
             }
         }
+        any
     }
 
     fn take(&self) -> Vec<Arc<Socket>> {
