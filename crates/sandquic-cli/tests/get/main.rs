@@ -168,7 +168,7 @@ on_both! {
         let (body, seen) = one(&["--data-binary", "@text", "-X", "PATCH", "-H", "Content-Type: text/plain"]);
         assert_eq!((body, seen.method.as_str()), ("two\nlines\n".to_owned(), "PATCH"));
         assert_eq!((seen.body.as_slice(), &seen.headers["content-type"]), (&b"two\r\nlines\n"[..], &"text/plain".parse().unwrap()));
-        let output = end.run(work, &["-T", "large", "-o", "back", &format!("{echo}")]);
+        let output = end.run(work, &["-T", "large", "-o", "back", echo.as_str()]);
         check(&output, 0);
         assert!(fs::read(work.join("back")).unwrap() == pattern(2 << 20));
         let seen = server.seen().remove(0);
