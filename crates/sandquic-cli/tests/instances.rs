@@ -125,6 +125,24 @@ fn a_client_that_moves_keeps_its_connection_and_its_instance() {
 }
 
 #[test]
+fn idle_connections_are_held_and_still_answered() {
+    let mut command = sandquic();
+    command.args(["bench", "connections", "--connections", "300", "--instances", "2", "--idle", "1"]);
+    command.args(["--json", "-", "--component"]).arg(guest("transfer-server"));
+    let output = Process::start(command).finish();
+    assert_eq!(output.status, Some(0), "{output:?}");
+    let record: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let row = &record["rows"][0];
+    assert_eq!(row["answered"], 300, "{record}");
+    let by: Vec<u64> = row["answered_by"].as_array().unwrap().iter().filter_map(|n| n.as_u64()).collect();
+    assert_eq!((by.len(), by.iter().sum::<u64>()), (2, 300), "{record}");
+    // 64 sockets are spread: none of them falls to one instance once in 2^63 times.
+    assert!(by.iter().all(|count| *count > 0), "{record}");
+    // What is kept of each is about 30 KiB; growth of the components' memory comes in larger steps.
+    assert!(row["bytes_per_connection"].as_f64().unwrap() < 128.0 * 1024.0, "{record}");
+}
+
+#[test]
 fn instances_that_end_end_the_command_with_the_worst_status() {
     let mut command = sandquic();
     command.args(["run", "--instances", "2"]).arg(guest("transfer-server")).args(["--", "--no-such-flag"]);

@@ -105,7 +105,7 @@ impl Directory {
                 files.push((modified, metadata.len(), path));
             }
         }
-        files.sort_by(|a, b| b.0.cmp(&a.0));
+        files.sort_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
         let mut total = 0;
         for (_, bytes, path) in files {
             total += bytes;
