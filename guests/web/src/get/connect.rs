@@ -13,8 +13,8 @@ use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use rustls::CertificateError;
 use sandquic::{
-    ClientConfig, Connection, ConnectionError, Endpoint, TransportConfig, TransportErrorCode, VarInt,
-    ZeroRttAccepted,
+    ClientConfig, Connection, ConnectionError, Endpoint, SocketOptions, TransportConfig, TransportErrorCode,
+    VarInt, ZeroRttAccepted,
 };
 
 use super::failure::{Failure, reason, status};
@@ -29,6 +29,9 @@ const MOST_ADDRESSES: usize = 8;
 const IDLE: Duration = Duration::from_secs(30);
 /// Flow-control windows of a connection and of each stream in bytes: what a disk that is slow makes this side keep.
 const WINDOW: u32 = 16 << 20;
+
+/// The receive buffer of a socket in bytes, as far as the system grants it: what arrives while a disk is written to.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Which addresses may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +82,11 @@ impl Sockets {
         let mut place = place.borrow_mut();
         match &*place {
             Some(endpoint) => Ok(endpoint.clone()),
-            None => Ok(place.insert(Endpoint::client(SocketAddr::new(any, 0))?).clone()),
+            None => {
+                let options = SocketOptions::new().recv_buffer(RECEIVE_BUFFER);
+                let endpoint = Endpoint::client_with(SocketAddr::new(any, 0), &options)?;
+                Ok(place.insert(endpoint).clone())
+            }
         }
     }
 
