@@ -106,7 +106,10 @@ impl Peer for Ngtcp2 {
             }
             Act::KeyUpdate => vec![run(&urls, &["--key-update=10ms"])],
             Act::Migrate => vec![run(&urls, &["--change-local-addr=150ms"])],
-            Act::Rebind => vec![run(&urls, &["--change-local-addr=150ms", "--nat-rebinding"])],
+            // The request waits until then: with nothing to say but a probe (RFC 9000 section 9.1) it would stay unheard.
+            Act::Rebind => {
+                vec![run(&urls, &["--change-local-addr=150ms", "--nat-rebinding", "--delay-stream=400ms"])]
+            }
             Act::Negotiate => {
                 vec![run(&urls, &["--version=0x1a2a3a4a", "--preferred-versions=v1", "--other-versions=v1"])]
             }

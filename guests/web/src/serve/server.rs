@@ -22,7 +22,7 @@ use crate::hq;
 use crate::tls::H3_ALPN;
 
 /// How long a handshake may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Handshakes that are not complete, from which on clients must prove their address.
 const UNDER_LOAD: usize = 64;
 /// How long closed connections are waited for at the end, to tell their clients.

@@ -236,12 +236,30 @@ impl ActiveKeyExchange for Exchange {
 }
 
 /// The system's clock, or the time on the tape.
+///
+/// rustls counts a ticket's age in whole seconds of this clock: from one that came at 0.9 s to a hello at 1.1 s it would be
+/// 1 s, older than the ticket is to its server, and GnuTLS then refuses early data. So what is recorded behind the key
+/// exchange is the end of the second, and an age is at most two seconds too short, which every server allows for
+/// (RFC 8446, 8.3).
 pub(super) struct Clock;
+
+impl Clock {
+    fn live() -> Option<UnixTime> {
+        let now = DefaultTimeProvider.current_time()?;
+        let is_late = TAPE.with(|lent| match &*lent.borrow() {
+            Some(Tape::Recording(events)) => events.iter().any(|event| matches!(event, Event::Secret(_))),
+            _ => false,
+        });
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + u64::from(is_late))))
+    }
+}
 
 impl TimeProvider for Clock {
     fn current_time(&self) -> Option<UnixTime> {
+        // Before the tape is borrowed.
+        let now = Self::live();
         taped(
-            || DefaultTimeProvider.current_time(),
+            || now,
             |time| Event::Time(time.as_secs()),
             |event| match event {
                 Event::Time(seconds) => Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds))),
@@ -254,5 +272,33 @@ impl TimeProvider for Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_never_older_than_it_is() {
+        let system = || DefaultTimeProvider.current_time().unwrap().as_secs();
+        let taken = |events: Vec<Event>| {
+            let mut tape = Some(Tape::Recording(events));
+            let before = system();
+            let time = with(&mut tape, || Clock.current_time()).unwrap().as_secs();
+            let Some(Tape::Recording(events)) = tape else { panic!("no tape") };
+            assert!(matches!(events.last(), Some(Event::Time(recorded)) if *recorded == time));
+            (before, time, system())
+        };
+        let (before, time, after) = taken(vec![]);
+        assert!((before..=after).contains(&time));
+        let (before, time, after) = taken(vec![Event::Secret(vec![1])]);
+        assert!((before + 1..=after + 1).contains(&time));
+        let mut playing = Some(Tape::Playing(vec![Event::Secret(vec![1]), Event::Time(7)].into_iter()));
+        let played = with(&mut playing, || {
+            taped(|| None, |_: &()| Event::Time(0), |_| Some(()));
+            Clock.current_time()
+        });
+        assert_eq!(played.map(|time| time.as_secs()), Some(7));
     }
 }
