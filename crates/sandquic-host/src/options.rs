@@ -4,7 +4,7 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::path::PathBuf;
 
-use tokio::io::{ReadHalf, SimplexStream, WriteHalf};
+use tokio::io::DuplexStream;
 use wasmtime_wasi::p2::pipe::MemoryOutputPipe;
 
 use crate::udp::UdpOptions;
@@ -174,18 +174,19 @@ impl Input {
     /// An input that is at its end once the other end, the [`Pipe`], is dropped: how a program that has no signals is
     /// told to come to an end.
     pub fn pipe() -> (Self, Pipe) {
-        let (reader, writer) = tokio::io::simplex(1);
+        // Not `simplex`, whose halves share the stream: dropping one would not end it.
+        let (reader, writer) = tokio::io::duplex(1);
         (Self::Pipe(PipeReader(reader)), Pipe(writer))
     }
 }
 
 /// Keeps an [`Input::Pipe`] open; dropping it closes it, from whatever thread.
 #[derive(Debug)]
-pub struct Pipe(#[allow(dead_code, reason = "it is there to be dropped")] WriteHalf<SimplexStream>);
+pub struct Pipe(#[allow(dead_code, reason = "it is there to be dropped")] DuplexStream);
 
 /// The program's end of an [`Input::Pipe`].
 #[derive(Debug)]
-pub struct PipeReader(pub(crate) ReadHalf<SimplexStream>);
+pub struct PipeReader(pub(crate) DuplexStream);
 
 /// Standard output or standard error.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::client::SendRequest;
@@ -14,7 +15,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use sandquic::crypto::rustls::QuicClientConfig;
 use sandquic::h3::{Connection as Transport, OpenStreams};
-use sandquic::{ClientConfig, Connection, Endpoint};
+use sandquic::{ClientConfig, Connection, Endpoint, TransportConfig};
 
 use crate::running::{Running, pki};
 
@@ -58,7 +59,12 @@ pub(crate) fn config(authority: &Path, alpn: &[u8]) -> ClientConfig {
         .with_root_certificates(roots)
         .with_no_client_auth();
     tls.alpn_protocols = vec![alpn.to_vec()];
-    ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()))
+    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    // One that reads slowly is there all the same.
+    let mut transport = TransportConfig::default();
+    transport.keep_alive_interval(Some(Duration::from_millis(500)));
+    config.transport_config(Arc::new(transport));
+    config
 }
 
 /// An endpoint that trusts the test authority.

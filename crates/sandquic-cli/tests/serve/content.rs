@@ -37,11 +37,10 @@ fn files_indexes_and_listings() {
         let file = fs::File::options().write(true).open(site.root().join("empty")).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH - Duration::from_secs(1)).unwrap();
         let answer = client.get("/empty").await;
-        assert_eq!(
-            (answer.status.as_u16(), answer.field("last-modified")),
-            (200, ""),
-            "older than HTTP's dates"
-        );
+        assert_eq!(answer.status, 200);
+        // Older than HTTP's dates; WASI knows no time before 1970 and gives that.
+        let modified = answer.field("last-modified");
+        assert!(matches!(modified, "" | "Thu, 01 Jan 1970 00:00:00 GMT"), "{modified}");
 
         let answer = client.get("/sub").await;
         assert_eq!((answer.status.as_u16(), answer.field("location")), (301, "/sub/"));

@@ -66,6 +66,7 @@ fn whole_or_not_at_all() {
         let vanishing = Client::connect(&server).await;
         let mut stream = vanishing.begin("PUT", "/vanished", &[]).await.unwrap();
         stream.send_data(Bytes::from(pattern(100_000))).await.unwrap();
+        sandquic::sleep(std::time::Duration::from_millis(100)).await;
         vanishing.quic.close(0_u32.into(), b"");
         server.logged("PUT /vanished broken off").await;
         assert_eq!(names(&site), ["new", "sub"], "something is left");

@@ -38,7 +38,7 @@
 //!
 //! # fn main() -> Result<()> {
 //! let engine = Engine::new(Config::new().wasm_component_model_async(true))?;
-//! let mut linker = Linker::new(&engine);
+//! let mut linker = Linker::<State>::new(&engine);
 //! wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
 //! wasmtime_wasi::p3::add_to_linker(&mut linker)?;
 //! // In place of the sockets that these have just defined.
