@@ -56,7 +56,7 @@ impl Evidence<'_> {
 
     /// Packets of this kind that clients sent, and the server.
     fn packets(&self, kind: Kind) -> (u64, u64) {
-        (self.seen.from_clients(kind), self.seen.from_server(kind))
+        (self.seen.by_clients(kind), self.seen.by_server(kind))
     }
 }
 
@@ -69,8 +69,8 @@ fn demand(holds: bool, otherwise: impl Into<String>) -> Result<(), String> {
 const DATAGRAM: u64 = 1_200;
 
 pub(super) fn handshake(e: &Evidence<'_>) -> Verdict {
-    demand(e.seen.from_clients(Kind::OneRtt) > 0, "no 1-RTT packet came from the client")?;
-    demand(e.seen.from_server(Kind::VersionNegotiation) == 0, "the server did not take version 1")?;
+    demand(e.seen.by_clients(Kind::OneRtt) > 0, "no 1-RTT packet came from the client")?;
+    demand(e.seen.by_server(Kind::VersionNegotiation) == 0, "the server did not take version 1")?;
     demand(
         e.seen.excess < DATAGRAM,
         format!(
@@ -86,7 +86,7 @@ pub(super) fn handshake(e: &Evidence<'_>) -> Verdict {
 
 /// Without Retry, which a server may send by itself when datagrams are lost.
 pub(super) fn first(e: &Evidence<'_>) -> Verdict {
-    demand(e.seen.from_server(Kind::Retry) == 0, "the server sent Retry without being told to")?;
+    demand(e.seen.by_server(Kind::Retry) == 0, "the server sent Retry without being told to")?;
     handshake(e)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn suite(e: &Evidence<'_>) -> Verdict {
 }
 
 pub(super) fn retried(e: &Evidence<'_>) -> Verdict {
-    let (tokens, retries) = (e.seen.from_clients(Kind::InitialWithToken), e.seen.from_server(Kind::Retry));
+    let (tokens, retries) = (e.seen.by_clients(Kind::InitialWithToken), e.seen.by_server(Kind::Retry));
     demand(retries > 0, "no Retry came from the server")?;
     demand(tokens > 0, "no Initial packet with a token came from the client")?;
     Ok(format!("{retries} Retry"))
@@ -144,7 +144,7 @@ pub(super) fn resumed(e: &Evidence<'_>) -> Verdict {
 
 pub(super) fn early(e: &Evidence<'_>) -> Verdict {
     resumed(e)?;
-    let packets = e.seen.from_clients(Kind::ZeroRtt);
+    let packets = e.seen.by_clients(Kind::ZeroRtt);
     demand(packets > 0, "the client sent no 0-RTT packet")?;
     let accepted = e.capture.count("tls.handshake.type == 8 && tls.handshake.extension.type == 42")?;
     demand(accepted > 0, "no EncryptedExtensions accept early data")?;
@@ -254,8 +254,8 @@ pub(super) fn port_changed(e: &Evidence<'_>) -> Verdict {
 pub(super) fn negotiated(e: &Evidence<'_>) -> Verdict {
     let (others, _) = e.packets(Kind::OtherVersion);
     demand(others > 0, "the client offered no other version")?;
-    demand(e.seen.from_server(Kind::VersionNegotiation) > 0, "no Version Negotiation came from the server")?;
-    demand(e.seen.from_clients(Kind::OneRtt) > 0, "no 1-RTT packet of version 1 came from the client")?;
+    demand(e.seen.by_server(Kind::VersionNegotiation) > 0, "no Version Negotiation came from the server")?;
+    demand(e.seen.by_clients(Kind::OneRtt) > 0, "no 1-RTT packet of version 1 came from the client")?;
     Ok(String::new())
 }
 

@@ -76,12 +76,12 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// How many packets of this kind clients sent.
-    pub(crate) fn from_clients(&self, kind: Kind) -> u64 {
+    pub(crate) fn by_clients(&self, kind: Kind) -> u64 {
         self.up.get(&kind).copied().unwrap_or(0)
     }
 
     /// How many packets of this kind the server sent.
-    pub(crate) fn from_server(&self, kind: Kind) -> u64 {
+    pub(crate) fn by_server(&self, kind: Kind) -> u64 {
         self.down.get(&kind).copied().unwrap_or(0)
     }
 }
