@@ -15,6 +15,7 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "one is made, at the start")]
 pub(crate) enum Command {
     Serve(ServeArgs),
     Get(GetArgs),

@@ -25,7 +25,6 @@ pub(crate) const PLACES: [Place; 2] = [Place::Sandbox, Place::Native];
 /// Runs a test at both places.
 pub(crate) fn at_both(test: impl AsyncFn(Place)) {
     for place in PLACES {
-        eprintln!("{place:?}");
         sandquic::block_on(async {
             let patience = std::pin::pin!(sandquic::sleep(Duration::from_secs(120)));
             let test = std::pin::pin!(test(place));

@@ -50,6 +50,7 @@ pub(super) struct Server {
 }
 
 /// What the server waits for.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 enum Event {
     Incoming(Option<Incoming>),
     Stop,

@@ -38,6 +38,7 @@ impl From<StreamError> for Broken {
 }
 
 /// What the loop of a connection waits for.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 enum Event {
     Request(Result<Option<RequestResolver<Transport, Bytes>>, ConnectionError>),
     Stop,
