@@ -35,6 +35,10 @@ pub(crate) fn serve(arguments: ServeArgs) -> Result<ExitCode, Failure> {
         let status = sandquic::block_on(sandquic_web::serve::run_until(server, stopped));
         return Ok(ExitCode::from(status));
     }
+    if instances.is_some() && server.listen.port() == 0 {
+        let detail = "instances share a port by its number; name one with --listen ADDRESS:PORT";
+        return Err(Failure::Usage(detail.into()));
+    }
     let mut grants = Grants::default();
     server.directory = grants.directory(&server.directory, false)?;
     for (path, writable) in [(&mut server.state, true), (&mut server.upload, true), (&mut server.qlog, true)]
