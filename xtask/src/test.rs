@@ -230,7 +230,7 @@ fn sandboxed(context: &Context, command: &str) -> Cmd {
 
 /// Builds a component of the examples, and runs it on the host's own sockets and on Wasmtime's.
 fn component(context: &Context, example: &str, features: &str) -> Result<()> {
-    sandboxed(context, "build --package sandquic --example").arg(example).words(features).run()?;
+    sandboxed(context, "build --package sandquic").args(["--example", example]).words(features).run()?;
     let examples = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples");
     let component = examples.join(example).with_extension("wasm");
     for sockets in ["", "--stock-udp"] {
