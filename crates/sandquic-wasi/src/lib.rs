@@ -1,7 +1,7 @@
 //! UDP of WASI 0.3 for a loop that moves many datagrams: the two calls that are made once a datagram, without futures
 //! and without an allocation each.
 //!
-//! [`Udp`] calls `udp-socket.receive` and `udp-socket.send` directly. A call that is ready at once, as nearly every one
+//! `Udp` calls `udp-socket.receive` and `udp-socket.send` directly. A call that is ready at once, as nearly every one
 //! under load is, costs the call and nothing else; one that has to wait is waited for by the executor of `wit-bindgen`
 //! whose task polls it. What is received lies in a pool of buffers which the host writes to, and returns to it when
 //! the last reference to it is dropped. What is sent is read by the host from where it lies.

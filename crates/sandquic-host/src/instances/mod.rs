@@ -8,7 +8,7 @@
 //! A port that an instance binds by its number can be bound by the others too (`SO_REUSEPORT`); port 0 remains what it
 //! always is, a free port for this one socket. The system spreads new clients over the sockets, by a hash of both
 //! addresses, and keeps each with its socket. Where a datagram's destination connection ID names another instance, because
-//! its client's address has changed, the socket that received it hands it over, through a bounded queue ([`steering`]).
+//! its client's address has changed, the socket that received it hands it over, through a bounded queue.
 //!
 //! One that traps does not disturb the others. It is reported, and made anew if it has run for a while: clients
 //! of the one that is gone get stateless resets, from it or from another, and connect again. One that traps at its start

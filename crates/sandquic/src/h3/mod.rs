@@ -1,6 +1,6 @@
-//! The transport of HTTP/3 (RFC 9114) for the [`h3`](::h3) crate, on both sides and every driver.
+//! The transport of HTTP/3 (RFC 9114) for the [`h3`] crate, on both sides and every driver.
 //!
-//! [`Connection`] implements [`h3::quic::Connection`](::h3::quic::Connection): hand it to `h3::server::builder()` or
+//! [`Connection`] implements [`h3::quic::Connection`]: hand it to `h3::server::builder()` or
 //! `h3::client::builder()`.
 //!
 //! ```no_run
