@@ -11,6 +11,8 @@ mod native;
 #[cfg(not(target_family = "wasm"))]
 use native as platform;
 
+#[cfg(target_os = "wasi")]
+mod wasi;
 #[cfg(all(target_os = "wasi", not(feature = "wasip2")))]
 mod wasip3;
 #[cfg(all(target_os = "wasi", not(feature = "wasip2")))]
