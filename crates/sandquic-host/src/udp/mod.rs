@@ -70,7 +70,7 @@ pub use context::{UdpCtx, UdpCtxView, UdpOptions, UdpView};
 pub use counters::{Counters, Counts};
 pub use inbox::{Inbox, Steer};
 
-use wasmtime::component::Linker;
+use wasmtime::component::{Linker, Resource};
 
 /// Replaces the UDP sockets of `wasi:sockets` 0.3 and 0.2 in a linker that `wasmtime_wasi` has filled.
 ///
@@ -83,4 +83,21 @@ pub fn add_to_linker<T: UdpView>(linker: &mut Linker<T>) -> wasmtime::Result<()>
     let added = p3::add_to_linker(linker).and_then(|()| p2::add_to_linker(linker));
     linker.allow_shadowing(false);
     added
+}
+
+/// Parameters of a method of a resource, which is the first of them.
+trait Method<R: 'static> {
+    fn handle(&self) -> &Resource<R>;
+}
+
+impl<R: 'static> Method<R> for (Resource<R>,) {
+    fn handle(&self) -> &Resource<R> {
+        &self.0
+    }
+}
+
+impl<R: 'static, A> Method<R> for (Resource<R>, A) {
+    fn handle(&self) -> &Resource<R> {
+        &self.0
+    }
 }

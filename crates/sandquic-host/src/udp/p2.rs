@@ -14,6 +14,7 @@ use wasmtime::{AsContext, Result, StoreContextMut};
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddressFamily, IpSocketAddress};
 use wasmtime_wasi::p2::{DynPollable, Network, Pollable, subscribe};
 
+use super::Method;
 use super::context::UdpView;
 use super::socket::{Now, Socket};
 use super::system::{Buffer, Family};
@@ -320,23 +321,6 @@ fn pollable<T: UdpView, R: Pollable>(udp: &mut LinkerInstance<'_, T>, name: &str
     )
 }
 
-/// Parameters of a socket's method, of which the first is the socket.
-trait Method {
-    fn handle(&self) -> &Resource<UdpSocket>;
-}
-
-impl Method for (Resource<UdpSocket>,) {
-    fn handle(&self) -> &Resource<UdpSocket> {
-        &self.0
-    }
-}
-
-impl<A> Method for (Resource<UdpSocket>, A) {
-    fn handle(&self) -> &Resource<UdpSocket> {
-        &self.0
-    }
-}
-
 /// Defines a method of a socket.
 fn define<T, P, R>(
     udp: &mut LinkerInstance<'_, T>,
@@ -345,7 +329,7 @@ fn define<T, P, R>(
 ) -> Result<()>
 where
     T: UdpView,
-    P: Method + ComponentNamedList + Lift + 'static,
+    P: Method<UdpSocket> + ComponentNamedList + Lift + 'static,
     R: Lower + 'static,
     (std::result::Result<R, ErrorCode>,): ComponentNamedList + Lower + Send + Sync,
 {

@@ -14,6 +14,7 @@ use wasmtime::component::{
 use wasmtime::{AsContext, Result, StoreContextMut};
 use wasmtime_wasi::p3::bindings::sockets::types::{ErrorCode, IpAddressFamily, IpSocketAddress};
 
+use super::Method;
 use super::context::UdpView;
 use super::socket::{Now, Received, Socket};
 use super::system::{Buffer, Family};
@@ -143,23 +144,6 @@ fn options<T: UdpView>(types: &mut LinkerInstance<'_, T>) -> Result<()> {
     })
 }
 
-/// Parameters of a method, of which the first is the socket.
-trait Method {
-    fn handle(&self) -> &Handle;
-}
-
-impl Method for (Handle,) {
-    fn handle(&self) -> &Handle {
-        &self.0
-    }
-}
-
-impl<A> Method for (Handle, A) {
-    fn handle(&self) -> &Handle {
-        &self.0
-    }
-}
-
 /// Defines a method that never waits.
 fn define<T, P, R>(
     types: &mut LinkerInstance<'_, T>,
@@ -168,7 +152,7 @@ fn define<T, P, R>(
 ) -> Result<()>
 where
     T: UdpView,
-    P: Method + ComponentNamedList + Lift + 'static,
+    P: Method<UdpSocket> + ComponentNamedList + Lift + 'static,
     R: Lower + 'static,
     (std::result::Result<R, ErrorCode>,): ComponentNamedList + Lower + Send + Sync,
 {

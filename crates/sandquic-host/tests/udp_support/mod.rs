@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 use sandquic_host::udp::{Counters, Counts};
 use sandquic_host::{Captured, Error, Host, HostOptions, Network, Output, Program, RunOptions, Udp};
 
+/// What is in a datagram, as the component makes it.
+#[path = "../../../../guests/udp/src/pattern.rs"]
+mod pattern;
+
+pub(crate) use pattern::{datagram, number};
+
 /// The releases of WASI that the component has sockets of.
 pub(crate) const RELEASES: [&str; 2] = ["0.3", "0.2"];
 
@@ -20,24 +26,6 @@ pub(crate) fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     socket
-}
-
-/// The datagram with this number, as the component makes it.
-pub(crate) fn datagram(number: u32, bytes: usize) -> Vec<u8> {
-    let mut data: Vec<u8> = (0..bytes).map(|at| (number as usize).wrapping_add(at) as u8).collect();
-    let head = bytes.min(4);
-    data[..head].copy_from_slice(&number.to_le_bytes()[..head]);
-    data
-}
-
-/// The number of a datagram, if it is whole.
-pub(crate) fn number(data: &[u8]) -> Option<u32> {
-    let mut head = [0; 4];
-    let len = data.len().min(4);
-    head[..len].copy_from_slice(&data[..len]);
-    let number = u32::from_le_bytes(head);
-    let sound = |(at, &byte): (usize, &u8)| byte == (number as usize).wrapping_add(at) as u8;
-    data.iter().enumerate().skip(4).all(sound).then_some(number)
 }
 
 /// A run of the component that is being set up.
