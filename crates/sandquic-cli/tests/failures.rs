@@ -155,7 +155,7 @@ fn files_that_are_missing_or_wrong_are_told() {
     let server = server(Stock, work.path(), Serve::Size(1), &[]);
     finish(client_with_file(Sandbox, work.path(), &server.address, "--put", "none", &[])).check_failure(
         1,
-        "transfer-client: cannot read /work/none",
+        "transfer-client: cannot read /files/none",
         &[],
     );
 }

@@ -64,7 +64,7 @@ impl End {
                 command = sandquic();
                 command.args(["run", "--inherit-network"]);
                 command.arg("--dir-ro").arg(mapping(&pki(), "/pki"));
-                command.arg("--dir").arg(mapping(work, "/work"));
+                command.arg("--dir").arg(mapping(work, "/files"));
                 command.arg(self.component(role)).arg("--");
             }
             Self::Wasmtime | Self::WasmtimeP2 => {
@@ -72,7 +72,7 @@ impl End {
                 command = Command::new(program);
                 command.args(["run", "-S", "inherit-network"]);
                 command.arg("--dir").arg(mapping(&pki(), "/pki"));
-                command.arg("--dir").arg(mapping(work, "/work"));
+                command.arg("--dir").arg(mapping(work, "/files"));
                 command.arg(self.component(role));
             }
         }
@@ -89,7 +89,7 @@ impl End {
     fn path(self, work: &Path, name: &str) -> String {
         match self {
             Self::Stock => work.join(name).to_string_lossy().into_owned(),
-            _ => format!("/work/{name}"),
+            _ => format!("/files/{name}"),
         }
     }
 
