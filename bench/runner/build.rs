@@ -12,10 +12,11 @@ fn main() {
         git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|list| !list.is_empty());
     let commit = if changed { commit + "+" } else { commit };
     println!("cargo:rustc-env=SANDQUIC_BENCH_COMMIT={commit}");
-    // The log of HEAD grows with every commit; without one (a tarball, a fresh clone) HEAD itself must do.
-    for file in [".git/logs/HEAD", ".git/HEAD"] {
-        let path = root.join(file);
-        if path.exists() {
+    // The log of HEAD grows with every commit; without one (a tarball, a fresh clone) HEAD itself must do. In a worktree
+    // both are elsewhere.
+    for file in ["logs/HEAD", "HEAD"] {
+        let path = git(&["rev-parse", "--git-path", file]).map(|path| root.join(path));
+        if let Some(path) = path.filter(|path| path.exists()) {
             println!("cargo:rerun-if-changed={}", path.display());
             break;
         }

@@ -89,7 +89,7 @@ impl Host {
     }
 
     fn without_imports(options: HostOptions) -> Result<Self, Error> {
-        let cache = Store::open(&options.cache)?;
+        let cache = Store::open(&options.cache, options.profile)?;
         let mut config = Config::new();
         config
             .wasm_component_model_async(true)

@@ -330,12 +330,19 @@ fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
     let map = std::path::PathBuf::from(format!("/tmp/perf-{}.map", std::process::id()));
     // The engine appends to one file for as long as the process lives.
     let mut before = 0;
-    for hits in [0, 1] {
-        let cache = Cache::Directory(cache.path().to_path_buf());
-        let host =
-            Host::new(HostOptions { cache, profile: Profile::PerfMap, ..HostOptions::default() }).unwrap();
+    let cache_path = cache.path();
+    for found in [false, true] {
+        let options = HostOptions {
+            cache: Cache::Directory(cache_path.to_path_buf()),
+            profile: Profile::PerfMap,
+            ..HostOptions::default()
+        };
+        let host = Host::new(options).unwrap();
+        let prepared = host.prepare(&program).unwrap();
+        assert_eq!(host.cache_uses(), if found { (1, 0) } else { (0, 1) });
+        assert!(!maps_files_of(cache_path), "perf would look for names in the file");
+        drop(prepared);
         assert_eq!(host.run(&program, RunOptions::default()).unwrap(), 0);
-        assert_eq!(host.cache_uses().0, hits);
         drop(host);
         let names = fs::read_to_string(&map).unwrap();
         let new = &names[before..];
@@ -343,6 +350,19 @@ fn a_profiler_finds_readable_names_of_code_from_the_cache_too() {
         before = names.len();
     }
     fs::remove_file(&map).unwrap();
+
+    let options = HostOptions { cache: Cache::Directory(cache_path.to_path_buf()), ..HostOptions::default() };
+    let host = Host::new(options).unwrap();
+    let prepared = host.prepare(&program).unwrap();
+    assert!(maps_files_of(cache_path), "without a profiler the code is mapped");
+    drop(prepared);
+}
+
+/// Whether a file below a directory is mapped into this process.
+#[cfg(target_os = "linux")]
+fn maps_files_of(directory: &std::path::Path) -> bool {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().any(|line| line.contains(directory.to_str().unwrap()))
 }
 
 /// A component that hands 20 and 22 to `acme:math/adder.add` of its host, and fails unless the sum is 42.

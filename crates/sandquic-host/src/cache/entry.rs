@@ -1,6 +1,6 @@
 //! One file of compiled code: what the engine serialized, then a trailer that tells whether all of it is there.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -16,6 +16,16 @@ use crate::Kind;
 const MARK: [u8; 8] = *b"sandquic";
 
 const TRAILER: usize = MARK.len() + 16;
+
+/// Where an entry's code is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// In the file, mapped: nothing is copied, and processes share it.
+    Mapped,
+    /// In memory of its own. A profiler takes a function's name from the file that the function is mapped from, if there is
+    /// one, and looks no further.
+    Copied,
+}
 
 /// Read at once: little enough to stay in the processor's cache.
 const PIECE: usize = 128 << 10;
@@ -36,12 +46,12 @@ fn trailer(length: u64, hash: u64) -> [u8; TRAILER] {
     trailer
 }
 
-/// Maps an entry; `None` if it is not whole, or of another engine.
-pub(super) fn load(engine: &Engine, kind: Kind, path: &Path) -> Option<Code> {
+/// Loads an entry; `None` if it is not whole, or of another engine.
+pub(super) fn load(engine: &Engine, kind: Kind, path: &Path, placement: Placement) -> Option<Code> {
     if !is_whole(path).unwrap_or(false) {
         return None;
     }
-    deserialize(engine, kind, path).ok()
+    deserialize(engine, kind, path, placement).ok()
 }
 
 /// Whether the trailer belongs to the bytes before it. A disk that was full or lost its power, and a bit that has
@@ -63,25 +73,29 @@ fn is_whole(path: &Path) -> io::Result<bool> {
     Ok(found == trailer(length, hash.digest()))
 }
 
-/// The code in a file, mapped.
+/// The code in a file.
 #[allow(unsafe_code, reason = "the engine cannot check machine code")]
-fn deserialize(engine: &Engine, kind: Kind, path: &Path) -> wasmtime::Result<Code> {
+fn deserialize(engine: &Engine, kind: Kind, path: &Path, placement: Placement) -> wasmtime::Result<Code> {
+    let content = match placement {
+        Placement::Mapped => None,
+        Placement::Copied => Some(fs::read(path)?),
+    };
     // SAFETY: `entry::write` wrote the file from what an engine of the same version and settings serialized, since its name
     // is a collision-resistant hash of them, and its checksum shows that it is all there. Nobody but this process's user can
     // write to it or replace it (`Directory`), and this user's processes replace it whole, by another file: they never
     // change it, so that what is mapped stays what it is.
     unsafe {
-        match kind {
-            Kind::Component => Component::deserialize_file(engine, path).map(Code::Component),
-            Kind::Module => Module::deserialize_file(engine, path).map(Code::Module),
+        match (kind, content) {
+            (Kind::Component, None) => Component::deserialize_file(engine, path).map(Code::Component),
+            (Kind::Component, Some(content)) => Component::deserialize(engine, content).map(Code::Component),
+            (Kind::Module, None) => Module::deserialize_file(engine, path).map(Code::Module),
+            (Kind::Module, Some(content)) => Module::deserialize(engine, content).map(Code::Module),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 //! A program's code is one file in a directory that only its owner can write to. Its name is the SHA-256 of everything that
 //! the code depends on: the engine with its version and settings, the kind of program, its bytes. It is written under
 //! another name and renamed when it is whole, read to its end before it is used, and then mapped into memory: nothing is
-//! copied or unpacked, and processes that run the same program share its pages.
+//! copied or unpacked, and processes that run the same program share its pages. Only what is profiled is copied.
 
 use std::env;
 use std::hash::{Hash, Hasher};
@@ -14,9 +14,10 @@ use sha2::{Digest, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
-use crate::options::{CACHE_DIR_VARIABLE, Cache};
+use crate::options::{CACHE_DIR_VARIABLE, Cache, Profile};
 use crate::{Error, Kind, Program};
 use directory::Directory;
+use entry::Placement;
 
 mod directory;
 mod entry;
@@ -25,6 +26,7 @@ mod entry;
 pub(crate) struct Store {
     base: PathBuf,
     directory: Directory,
+    placement: Placement,
     hits: AtomicUsize,
     misses: AtomicUsize,
 }
@@ -55,7 +57,11 @@ impl Code {
 impl Store {
     /// Opens the cache. Only a directory that was named must be usable; the user's own may be missing, read-only or open to
     /// others, and then nothing is kept.
-    pub(crate) fn open(choice: &Cache) -> Result<Option<Self>, Error> {
+    pub(crate) fn open(choice: &Cache, profile: Profile) -> Result<Option<Self>, Error> {
+        let placement = match profile {
+            Profile::None => Placement::Mapped,
+            Profile::PerfMap | Profile::JitDump => Placement::Copied,
+        };
         let (base, named) = match choice {
             Cache::Off => return Ok(None),
             Cache::Directory(directory) => (directory.clone(), true),
@@ -70,7 +76,7 @@ impl Store {
         let open = || {
             let base = std::path::absolute(&base).map_err(|error| error.to_string())?;
             let directory = Directory::open(&base)?;
-            Ok(Self { base, directory, hits: AtomicUsize::new(0), misses: AtomicUsize::new(0) })
+            Ok(Self { base, directory, placement, hits: AtomicUsize::new(0), misses: AtomicUsize::new(0) })
         };
         match open() {
             Ok(store) => Ok(Some(store)),
@@ -93,7 +99,9 @@ impl Store {
     /// a full disk for example, does not keep the program from running.
     pub(crate) fn code(&self, engine: &Engine, program: &Program) -> wasmtime::Result<Code> {
         let name = name(engine, program);
-        if let Some(code) = self.directory.find(&name, |path| entry::load(engine, program.kind(), path)) {
+        if let Some(code) =
+            self.directory.find(&name, |path| entry::load(engine, program.kind(), path, self.placement))
+        {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(code);
         }
