@@ -106,6 +106,7 @@ pub const BUILDS: &[Build] = &[
         "#2a3f8f",
         "#7d8fe8",
     ),
+    build("wasm-sandquic-p2-host", "sandbox: the same host, WASI 0.2", Role::Headline, "#5b4fa3", "#a79be8"),
     build(
         "native-handvec",
         "native: the code of wasm-handvec, 128-bit vectors",

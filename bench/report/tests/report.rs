@@ -113,7 +113,7 @@ fn every_scenario_has_its_section_and_every_figure_of_the_headline_is_there() {
         assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }
-    // 11 builds, 3 ciphers, 2 metrics: from the means, by another formatter than the report's.
+    // 13 builds, 3 ciphers, 2 metrics: from the means, by another formatter than the report's.
     let mut figures = 0;
     for summary in analysis.cells.iter().filter(|summary| summary.cell.scenario == "headline") {
         let cpu = summary.mean("cpu_s_per_gib").unwrap();
@@ -131,7 +131,7 @@ fn every_scenario_has_its_section_and_every_figure_of_the_headline_is_there() {
             figures += 1;
         }
     }
-    assert_eq!(figures, 66);
+    assert_eq!(figures, 78);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn runs_that_do_not_count_are_shown_and_drops_marked() {
     );
     let row = markdown.lines().find(|line| line.starts_with("| wasm-base | sandbox")).unwrap();
     assert_eq!(row.matches('†').count(), 3, "{row}");
-    assert!(markdown.contains("In 3 of 165 runs datagrams (51 in all)"));
+    assert!(markdown.contains("In 3 of 195 runs datagrams (51 in all)"));
     let csv = file(&analysis, "report.csv");
     assert!(csv.contains("headline,receive,wasm-autovec,aes-128-gcm,268435456,,5,1,0,0,cpu_s,5,"));
 }
@@ -252,8 +252,8 @@ fn what_is_missing_is_named_with_its_reason() {
     assert!(gap("native-handvec, AES-128-GCM").contains("no sandquic-peer-128"));
     assert_eq!(gap("native-opt, AES-128-GCM"), "none of its 1 runs counts");
     assert_eq!(gap("wasm-base, AES-256-GCM"), "not in these records");
-    // 33 cells less the one that was measured, the line itself, and eight scenarios.
-    assert_eq!(analysis.gaps.len(), 32 + 1 + 8);
+    // 39 cells less the one that was measured, the line itself, and eight scenarios.
+    assert_eq!(analysis.gaps.len(), 38 + 1 + 8);
     let page = file(&analysis, "report.html");
     assert!(page.contains("none of its 1 runs counts"));
     // A build none of whose runs counts keeps its place.
@@ -261,7 +261,7 @@ fn what_is_missing_is_named_with_its_reason() {
     assert!(page.contains("CPU time by category is missing"));
     // Beside the headline too.
     let head = page.split("</header>").next().unwrap();
-    assert!(head.contains("Not measured: ") && head.contains("30 more are listed"), "{head}");
+    assert!(head.contains("Not measured: ") && head.contains("36 more are listed"), "{head}");
     assert!(head.contains("in no mean: 1."));
 }
 
@@ -459,8 +459,8 @@ fn the_data_files_hold_what_the_analysis_holds() {
     let json: serde_json::Value = serde_json::from_str(&file(&analysis, "report.json")).unwrap();
     assert_eq!(json["schema_version"], 1);
     assert_eq!(json["rows"].as_array().unwrap().len(), analysis.cells.len());
-    // Every ordered pair of 11 builds, with 3 ciphers and 2 metrics.
-    assert_eq!(json["ratios"].as_array().unwrap().len(), 11 * 10 * 3 * 2);
+    // Every ordered pair of 13 builds, with 3 ciphers and 2 metrics.
+    assert_eq!(json["ratios"].as_array().unwrap().len(), 13 * 12 * 3 * 2);
     let row = &json["rows"][0];
     assert!(row["metrics"]["cpu_s"]["mean"].is_f64() && row["build"].is_string() && row["ok"].is_u64());
 }

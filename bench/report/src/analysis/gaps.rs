@@ -42,10 +42,12 @@ pub(super) fn missing(analysis: &Analysis, told: &BTreeSet<Gap>) -> Vec<Gap> {
         let mut builds: BTreeSet<usize> = cells.iter().map(|s| catalog::rank(&s.cell.build)).collect();
         let mut ciphers: BTreeSet<&str> = cells.iter().map(|s| &*s.cell.cipher).collect();
         if *kind == Kind::Headline {
-            builds.extend(catalog::BUILDS.iter().enumerate().filter_map(|(at, build)| {
-                // The batched host is no part of this evaluation until it is measured.
-                (build.role == Role::Headline && build.name != "wasm-sandquic-host").then_some(at)
-            }));
+            builds.extend(
+                catalog::BUILDS
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, build)| (build.role == Role::Headline).then_some(at)),
+            );
             ciphers.extend(CIPHERS.iter().map(|(name, _)| *name));
         }
         let variants: BTreeSet<_> =

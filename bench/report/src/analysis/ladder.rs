@@ -6,10 +6,12 @@ use super::ratio::{Ratio, ratio};
 use super::{Analysis, Breakdown, CPU, GOODPUT};
 use crate::catalog::CATEGORIES;
 
-/// The steps of the paper's table 5, and the same with our kernels in the first two builds.
+/// The steps of the paper's table 5, the same with our kernels in the first two builds, and those of the transport that stay
+/// in the sandbox.
 pub const LADDERS: &[(&str, &[&str])] = &[
     ("the paper's kernels", &["wasm-handvec", "native-handvec", "native-opt", "native-quinn"]),
     ("sandquic's kernels", &["wasm-sandquic", "native-port", "native-opt", "native-quinn"]),
+    ("sandquic's host", &["wasm-sandquic", "wasm-sandquic-host", "wasm-sandquic-p2-host", "native-quinn"]),
 ];
 
 /// Steps inside the sandbox, in which little but the kernels changes.

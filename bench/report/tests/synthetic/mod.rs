@@ -19,6 +19,8 @@ const HEADLINE: &[(&str, [f64; 3], f64)] = &[
     ("wasm-handvec", [11.7, 13.3, 5.4], 2.8),
     ("wasm-sandquic", [6.7, 7.6, 4.3], 2.7),
     ("wasm-sandquic-wide", [6.5, 7.4, 4.1], 2.7),
+    ("wasm-sandquic-host", [4.9, 5.8, 2.7], 1.6),
+    ("wasm-sandquic-p2-host", [4.8, 5.7, 2.6], 1.5),
     ("native-handvec", [7.9, 9.1, 3.3], 1.1),
     ("native-port", [4.6, 5.2, 2.6], 1.1),
     ("native-opt", [1.28, 1.20, 1.72], 0.7),

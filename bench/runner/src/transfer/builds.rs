@@ -28,8 +28,10 @@ pub enum Build {
     WasmSandquic,
     /// The product in the sandbox, with relaxed-simd and wide-arithmetic too.
     WasmSandquicWide,
-    /// wasm-sandquic on the host's batched UDP sockets; all others in the sandbox have Wasmtime's own.
+    /// wasm-sandquic on the host's batched UDP sockets; all in the sandbox but `*-host` have Wasmtime's own.
     WasmSandquicHost,
+    /// wasm-sandquic-p2 on the host's batched UDP sockets.
+    WasmSandquicP2Host,
     /// The code of wasm-handvec outside the sandbox, with 128-bit vectors; one datagram a system call.
     NativeHandvec,
     /// The product outside the sandbox with 128-bit vectors alone; one datagram a system call.
@@ -116,6 +118,7 @@ impl Build {
             Self::WasmSandquic => Component("@transfer-client", &[]),
             Self::WasmSandquicWide => Component("@transfer-client-wide", &[]),
             Self::WasmSandquicHost => Batched("@transfer-client"),
+            Self::WasmSandquicP2Host => Batched("@transfer-client-wasip2"),
             Self::NativeHandvec => {
                 Program("sandquic-peer-128", &["client", "--no-offloads", "--ciphers", "handvec"])
             }

@@ -45,7 +45,7 @@ pub struct Args {
     /// Counted runs of each build with each cipher.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: u32,
-    /// Builds of the receiver, separated by commas; without it the eleven of the ladder, wasm-base to native-quinn.
+    /// Builds of the receiver, separated by commas; without it the ladder, wasm-base to native-quinn.
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     pub build: Vec<Build>,
     /// Ciphers, separated by commas; all of them without it.

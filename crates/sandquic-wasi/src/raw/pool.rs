@@ -48,6 +48,23 @@ impl Pool {
         block.split()
     }
 
+    /// One of several datagrams that were written to [`room`](Self::room): of `len` bytes, at `at`. In the order in which
+    /// they lie there none is copied.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes have been written there since the last call of `room`, within what it said, and are given once.
+    #[cfg(any(all(target_os = "wasi", feature = "wasip2"), test))]
+    pub(super) unsafe fn take_at(&mut self, at: *const u8, len: usize) -> BytesMut {
+        let block = self.blocks.last_mut().expect("`room` was asked, and made one");
+        if std::ptr::eq(block.spare_capacity_mut().as_ptr().cast(), at) {
+            // SAFETY: as the caller promises.
+            return unsafe { self.take(len) };
+        }
+        // SAFETY: as the caller promises; nothing writes there before the next call of `room`.
+        unsafe { std::slice::from_raw_parts(at, len) }.into()
+    }
+
     /// Put a block last that nobody refers to any more, the last used first, since it may still be in the cache; or a new one.
     fn next_block(&mut self) -> bool {
         // Asked for whole, so that it begins at its beginning again.
@@ -87,6 +104,26 @@ mod tests {
             assert_eq!(datagram.len(), 1_452);
         }
         assert_eq!(pool.blocks.len(), 200_usize.div_ceil(BLOCK / 1_452));
+    }
+
+    #[test]
+    fn several_are_taken_in_any_order() {
+        let mut pool = Pool::new();
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]] {
+            let (room, _) = pool.room().expect("room");
+            // SAFETY: there is room for so many bytes.
+            unsafe { room.copy_from_nonoverlapping(NonNull::from(b"aaabbbccc").cast(), 9) };
+            let taken = order.map(|i| {
+                // SAFETY: they have been written just now, and each is taken once.
+                unsafe { pool.take_at(room.as_ptr().wrapping_add(3 * i), 3) }
+            });
+            let expected = order.map(|i| [b"aaa", b"bbb", b"ccc"][i]);
+            assert_eq!(
+                taken.each_ref().map(|taken| &taken[..]),
+                expected.map(|bytes| &bytes[..]),
+                "{order:?}"
+            );
+        }
     }
 
     #[test]

@@ -3,28 +3,29 @@
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// Room for the one list that the call under way may return.
+/// Room for the lists of bytes that the call under way may return.
 struct Offer {
     at: Cell<*mut u8>,
     len: Cell<usize>,
-    taken: Cell<bool>,
+    /// What is taken of it, from its beginning.
+    used: Cell<usize>,
 }
 
 // SAFETY: a component of wasm32 has one thread.
 unsafe impl Sync for Offer {}
 
-static OFFER: Offer = Offer { at: Cell::new(ptr::null_mut()), len: Cell::new(0), taken: Cell::new(false) };
+static OFFER: Offer = Offer { at: Cell::new(ptr::null_mut()), len: Cell::new(0), used: Cell::new(0) };
 
-/// Make the call `call` with room for a list of bytes that it may return, and tell whether it took the room. A call that
-/// does not return at once gets other memory later.
-pub(super) fn offering<T>(room: Option<(NonNull<u8>, usize)>, call: impl FnOnce() -> T) -> (T, bool) {
-    let Some((at, len)) = room else { return (call(), false) };
+/// Make the call `call` with room for the lists of bytes that it may return, one after another, and tell how much of the
+/// room it took. A call that does not return at once gets other memory later.
+pub(super) fn offering<T>(room: Option<(NonNull<u8>, usize)>, call: impl FnOnce() -> T) -> (T, usize) {
+    let Some((at, len)) = room else { return (call(), 0) };
     OFFER.at.set(at.as_ptr());
     OFFER.len.set(len);
-    OFFER.taken.set(false);
+    OFFER.used.set(0);
     let result = call();
     OFFER.len.set(0);
-    (result, OFFER.taken.get())
+    (result, OFFER.used.get())
 }
 
 unsafe extern "C" {
@@ -45,14 +46,13 @@ unsafe extern "C" fn cabi_import_realloc(
     align: usize,
     new_len: usize,
 ) -> *mut u8 {
-    if old_len == 0 && align == 1 && new_len > 0 && new_len <= OFFER.len.get() {
-        OFFER.len.set(0);
-        OFFER.taken.set(true);
-        return OFFER.at.get();
+    let used = OFFER.used.get();
+    if old_len == 0 && align == 1 && new_len > 0 && new_len <= OFFER.len.get().saturating_sub(used) {
+        OFFER.used.set(used + new_len);
+        return OFFER.at.get().wrapping_add(used);
     }
-    if old_len > 0 && OFFER.taken.get() && old == OFFER.at.get() {
+    if old_len > 0 && (old.addr().wrapping_sub(OFFER.at.get().addr())) < used {
         // A list that grows beyond its first guess, which a host may do with text.
-        OFFER.taken.set(false);
         // SAFETY: a new block.
         let new = unsafe { cabi_realloc(ptr::null_mut(), 0, align, new_len) };
         // SAFETY: as many bytes as both have; the new block is nobody else's.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use wasip3::sockets::types::{ErrorCode, UdpSocket};
 
+use super::own;
 use super::pool::Pool;
 use super::realloc::offering;
 use super::subtask::{GivenUp, NoTask, Waiting, status};
@@ -57,19 +58,6 @@ impl Outcome {
         };
         Some(address::error(self.0[4], text))
     }
-}
-
-/// A list of bytes that the host made.
-///
-/// # Safety
-///
-/// The host made it with our allocator, and nobody else has it.
-unsafe fn own(at: *mut u8, len: usize) -> Vec<u8> {
-    if len == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the host asked for exactly so many bytes, as the caller promises.
-    unsafe { Vec::from_raw_parts(at, len, len) }
 }
 
 /// What `send` takes: `(borrow<udp-socket>, list<u8>, option<ip-socket-address>)`.
@@ -147,9 +135,9 @@ impl Udp {
         let handle = self.socket.handle();
         let result = outcome.get().cast();
         // SAFETY: the socket is ours, and the host may write its result until the call has ended: see `Drop`.
-        let (packed, pooled) = offering(pool.room(), || unsafe { udp_receive(handle, result) });
+        let (packed, used) = offering(pool.room(), || unsafe { udp_receive(handle, result) });
         if packed & 0xf == status::RETURNED {
-            return Poll::Ready(self.receiver.received(pooled));
+            return Poll::Ready(self.receiver.received(used > 0));
         }
         waiting.start(packed);
         ready!(waiting.poll(cx)).map_err(no_task)?;

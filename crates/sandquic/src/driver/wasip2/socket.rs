@@ -8,11 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use ::wasip2::sockets::instance_network::instance_network;
 use ::wasip2::sockets::network::{ErrorCode, IpAddressFamily, IpSocketAddress};
-use ::wasip2::sockets::udp::{
-    IncomingDatagramStream, OutgoingDatagram, OutgoingDatagramStream, UdpSocket as HostSocket,
-};
+use ::wasip2::sockets::udp::{OutgoingDatagram, OutgoingDatagramStream, UdpSocket as HostSocket};
 use ::wasip2::sockets::udp_create_socket::create_udp_socket;
-use bytes::{Bytes, BytesMut};
+use sandquic_wasi::Incoming;
 
 use super::reactor::{self, Flush, Source};
 use crate::driver::options::{SocketBuffers, SocketOptions};
@@ -94,7 +92,7 @@ impl fmt::Debug for WasiSocket {
 struct Io {
     readable: Source,
     writable: Source,
-    incoming: IncomingDatagramStream,
+    incoming: Incoming,
     outgoing: OutgoingDatagramStream,
     socket: HostSocket,
     unsent: Unsent,
@@ -125,7 +123,7 @@ impl Io {
         Ok(Self {
             readable: Source::new(incoming.subscribe()),
             writable: Source::new(outgoing.subscribe()),
-            incoming,
+            incoming: Incoming::new(incoming),
             outgoing,
             socket,
             unsent: Unsent::default(),
@@ -256,14 +254,10 @@ impl AsyncUdpSocket for WasiSocket {
             io.readable.wait(cx.waker());
             return Poll::Pending;
         }
-        match io.incoming.receive(max as u64) {
-            Ok(list) if !list.is_empty() => {
-                io.drained = list.len() < LIST;
-                out.extend(list.into_iter().map(|datagram| {
-                    // The list that the host made becomes the buffer of the packet.
-                    let contents = BytesMut::from(Bytes::from(datagram.data));
-                    Received::datagram(contents, from_host(datagram.remote_address))
-                }));
+        let take = |contents, from| out.push(Received::datagram(contents, from));
+        match io.incoming.receive(max, take) {
+            Ok((asked, count)) if count > 0 => {
+                io.drained = count < asked.min(LIST);
                 Poll::Ready(Ok(()))
             }
             Ok(_) | Err(ErrorCode::WouldBlock) => {
