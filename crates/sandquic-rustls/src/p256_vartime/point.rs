@@ -1,0 +1,253 @@
+//! Points of P-256, y^2 = x^3 - 3 x + b, and sums of their multiples.
+//!
+//! Jacobian coordinates: (X, Y, Z) is the point (X / Z^2, Y / Z^3). The point at infinity is `None`.
+
+use super::field::Element;
+
+/// A point by its coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Affine {
+    pub(super) x: Element,
+    pub(super) y: Element,
+}
+
+impl Affine {
+    /// The point with these coordinates, if they are in the field and on the curve.
+    pub(super) fn new(x: &[u8; 32], y: &[u8; 32]) -> Option<Self> {
+        let (x, y, b) = (Element::from_bytes(x)?, Element::from_bytes(y)?, Element::from_bytes(&B)?);
+        let right = x.square().mul_add(&x, &b.sub(&x.times(3)));
+        y.square().sub(&right).is_zero().then_some(Self { x, y })
+    }
+
+    /// The base point G (FIPS 186-4, D.1.2.3).
+    pub(super) fn generator() -> Self {
+        Self::new(&G.0, &G.1).expect("the base point is on the curve")
+    }
+}
+
+const B: [u8; 32] = [
+    0x5a, 0xc6, 0x35, 0xd8, 0xaa, 0x3a, 0x93, 0xe7, 0xb3, 0xeb, 0xbd, 0x55, 0x76, 0x98, 0x86, 0xbc, 0x65,
+    0x1d, 0x06, 0xb0, 0xcc, 0x53, 0xb0, 0xf6, 0x3b, 0xce, 0x3c, 0x3e, 0x27, 0xd2, 0x60, 0x4b,
+];
+const G: ([u8; 32], [u8; 32]) = (
+    [
+        0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40, 0xf2, 0x77,
+        0x03, 0x7d, 0x81, 0x2d, 0xeb, 0x33, 0xa0, 0xf4, 0xa1, 0x39, 0x45, 0xd8, 0x98, 0xc2, 0x96,
+    ],
+    [
+        0x4f, 0xe3, 0x42, 0xe2, 0xfe, 0x1a, 0x7f, 0x9b, 0x8e, 0xe7, 0xeb, 0x4a, 0x7c, 0x0f, 0x9e, 0x16, 0x2b,
+        0xce, 0x33, 0x57, 0x6b, 0x31, 0x5e, 0xce, 0xcb, 0xb6, 0x40, 0x68, 0x37, 0xbf, 0x51, 0xf5,
+    ],
+);
+
+/// A point that is not at infinity. Its coordinates' digits have a <= 1.2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jacobian {
+    pub(super) x: Element,
+    pub(super) y: Element,
+    pub(super) z: Element,
+}
+
+impl From<Affine> for Jacobian {
+    fn from(point: Affine) -> Self {
+        // Coordinates as they are read are products, so they are as small as they have to be.
+        Self { x: point.x, y: point.y, z: Element::ONE }
+    }
+}
+
+impl Jacobian {
+    /// No point but the one at infinity is its own inverse, so twice another is never at infinity.
+    pub(super) fn double(&self) -> Self {
+        let delta = self.z.square();
+        let gamma = self.y.square();
+        let beta = self.x.mul(&gamma);
+        let alpha = self.x.sub(&delta).times(3).mul(&self.x.add(&delta));
+        let x = alpha.square_add(&beta.times(-8));
+        let z = self.y.add(&self.z).square_add(&gamma.add(&delta).neg());
+        let y = alpha.mul_add(&beta.times(4).sub(&x), &gamma.square().times(-8));
+        Self { x, y, z }
+    }
+
+    fn add_affine(&self, other: &Affine) -> Option<Self> {
+        let zz = self.z.square();
+        let h = other.x.mul_add(&zz, &self.x.neg());
+        let r = other.y.mul_add(&self.z.mul(&zz), &self.y.neg());
+        self.sum(&self.x, &self.y, &h, &r, &self.z)
+    }
+
+    fn add(&self, other: &Prepared) -> Option<Self> {
+        let (x, y) = (self.x.mul(&other.zz), self.y.mul(&other.zzz));
+        let zz = self.z.square();
+        let h = other.point.x.mul_add(&zz, &x.neg());
+        let r = other.point.y.mul_add(&self.z.mul(&zz), &y.neg());
+        self.sum(&x, &y, &h, &r, &self.z.mul(&other.point.z))
+    }
+
+    /// The sum with a point, where `x`, `y` and `z` are this point's coordinates over the common denominator, and `h` and `r` the
+    /// differences of x and y.
+    #[inline(always)]
+    fn sum(&self, x: &Element, y: &Element, h: &Element, r: &Element, z: &Element) -> Option<Self> {
+        if h.is_zero() {
+            // The same point, or its inverse.
+            return r.is_zero().then(|| self.double());
+        }
+        let hh = h.square();
+        let hhh = hh.mul(h);
+        let v = x.mul(&hh);
+        let x = r.square_add(&hhh.add(&v.times(2)).neg());
+        let y = r.mul_add(&v.sub(&x), &y.mul(&hhh).neg());
+        Some(Self { x, y, z: z.mul(h) })
+    }
+
+    /// Whether the point's x coordinate is `x`.
+    pub(super) fn has_x(&self, x: &Element) -> bool {
+        x.mul_add(&self.z.square(), &self.x.neg()).is_zero()
+    }
+}
+
+/// A point with powers of its Z.
+#[derive(Clone, Copy, Debug)]
+struct Prepared {
+    point: Jacobian,
+    zz: Element,
+    zzz: Element,
+}
+
+impl From<Jacobian> for Prepared {
+    fn from(point: Jacobian) -> Self {
+        let zz = point.z.square();
+        Self { point, zz, zzz: zz.mul(&point.z) }
+    }
+}
+
+/// The first odd multiples of a point, `COUNT` of them.
+pub(super) trait Multiples {
+    /// How many bits a digit may have for it to be one of the multiples or its inverse, the sign among them.
+    const WIDTH: u32;
+
+    /// `sum` and the multiple of that index added, or taken away.
+    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian>;
+}
+
+/// Made fast, slower to add.
+pub(super) struct Few([Prepared; 8]);
+
+impl Few {
+    pub(super) fn new(point: &Jacobian) -> Self {
+        let twice = Prepared::from(point.double());
+        Self(odd(point, &twice).map(Prepared::from))
+    }
+}
+
+/// The first odd multiples of a point, of which `twice` is twice.
+fn odd<const COUNT: usize>(point: &Jacobian, twice: &Prepared) -> [Jacobian; COUNT] {
+    let mut next = *point;
+    std::array::from_fn(|_| {
+        let this = next;
+        // The curve's order is a large prime: of no point are two multiples so small the same or opposite.
+        next = this.add(twice).unwrap_or(this);
+        this
+    })
+}
+
+impl Multiples for Few {
+    const WIDTH: u32 = 5;
+
+    #[inline(always)]
+    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian> {
+        let mut other = self.0[index];
+        if negative {
+            other.point.y = other.point.y.neg();
+        }
+        match sum {
+            Some(sum) => sum.add(&other),
+            None => Some(other.point),
+        }
+    }
+}
+
+/// Made with an inversion, faster to add.
+pub(super) struct Many<const COUNT: usize>([Affine; COUNT]);
+
+impl<const COUNT: usize> Many<COUNT> {
+    pub(super) fn new(point: &Jacobian) -> Self {
+        let points: [Jacobian; COUNT] = odd(point, &point.double().into());
+        // One inversion for all: of the product of all Z, from which each in turn is taken.
+        let mut product = Element::ONE;
+        let before = points.map(|point| {
+            let before = product;
+            product = product.mul(&point.z);
+            before
+        });
+        let mut inverse = product.invert();
+        let mut affine = points.map(|point| Affine { x: point.x, y: point.y });
+        for i in (0..COUNT).rev() {
+            let z = inverse.mul(&before[i]);
+            inverse = inverse.mul(&points[i].z);
+            let zz = z.square();
+            affine[i] = Affine { x: points[i].x.mul(&zz), y: points[i].y.mul(&zz.mul(&z)) };
+        }
+        Self(affine)
+    }
+}
+
+impl<const COUNT: usize> Multiples for Many<COUNT> {
+    const WIDTH: u32 = COUNT.ilog2() + 2;
+
+    #[inline(always)]
+    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian> {
+        let mut other = self.0[index];
+        if negative {
+            other.y = other.y.neg();
+        }
+        match sum {
+            Some(sum) => sum.add_affine(&other),
+            None => Some(other.into()),
+        }
+    }
+}
+
+/// A number as odd digits with zeros between them, the lowest first.
+pub(super) type Digits = [i8; 257];
+
+/// The digits of a number, least significant byte first, as `width` bits can hold them with a sign.
+pub(super) fn digits(number: &[u8; 32], width: u32) -> Digits {
+    let mut words = [0_u64; 6];
+    for (word, bytes) in words.iter_mut().zip(number.chunks_exact(8)) {
+        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    let mut digits = [0; 257];
+    let (mut at, mut carry) = (0, 0);
+    while at < digits.len() {
+        let (word, bit) = (at / 64, at % 64);
+        // In two steps, since a shift by 64 is none.
+        let bits = (words[word] >> bit | words[word + 1] << 1 << (63 - bit)) & ((1 << width) - 1);
+        if bits & 1 == carry {
+            at += 1;
+            continue;
+        }
+        let digit = (bits + carry) as i16;
+        carry = digit as u64 >> (width - 1);
+        digits[at] = (digit - ((carry as i16) << width)) as i8;
+        at += width as usize;
+    }
+    digits
+}
+
+/// The sum of a multiple of one point and a multiple of another.
+pub(super) fn sum<A: Multiples, B: Multiples>(a: (&[u8; 32], &A), b: (&[u8; 32], &B)) -> Option<Jacobian> {
+    let (of_a, of_b) = (digits(a.0, A::WIDTH), digits(b.0, B::WIDTH));
+    let mut sum: Option<Jacobian> = None;
+    for (&a_digit, &b_digit) in of_a.iter().zip(&of_b).rev() {
+        if let Some(point) = &mut sum {
+            *point = point.double();
+        }
+        if a_digit != 0 {
+            sum = a.1.add(sum, usize::from(a_digit.unsigned_abs() / 2), a_digit < 0);
+        }
+        if b_digit != 0 {
+            sum = b.1.add(sum, usize::from(b_digit.unsigned_abs() / 2), b_digit < 0);
+        }
+    }
+    sum
+}
