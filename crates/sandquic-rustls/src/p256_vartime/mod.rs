@@ -3,6 +3,7 @@
 //! Its time depends on its input. Keys, messages and signatures are public; nothing secret may come here.
 
 mod field;
+mod known;
 mod point;
 
 use std::sync::OnceLock;
@@ -10,17 +11,22 @@ use std::sync::OnceLock;
 use crrl::p256::Scalar;
 
 use field::Element;
-use point::{Affine, Few, Many, sum};
+use point::{Affine, Few, Jacobian, Many, Number, Split, Term, number, sum};
 
 /// A public key.
-pub(crate) struct PublicKey(Affine);
+pub(crate) struct PublicKey {
+    point: Affine,
+    /// As it was read, without the first byte.
+    bytes: [u8; 64],
+}
 
 impl PublicKey {
     /// Reads an uncompressed point (SEC 1, 2.3.4) that is on the curve.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let [4, coordinates @ ..] = bytes else { return None };
         let (x, y) = coordinates.split_first_chunk()?;
-        Affine::new(x, y.try_into().ok()?).map(Self)
+        let point = Affine::new(x, y.try_into().ok()?)?;
+        Some(Self { point, bytes: coordinates.try_into().ok()? })
     }
 
     /// Whether `signature`, r and s of 32 bytes each, is one over a message with that hash.
@@ -39,11 +45,29 @@ impl PublicKey {
         let hash = Scalar::decode_reduce(&leftmost);
 
         let inverse = Scalar::ONE / s;
-        let (u, v) = ((hash * inverse).encode(), (r_scalar * inverse).encode());
-        let point = sum((&u, generator()), (&v, &Few::new(&self.0.into())))?;
+        let (u, v) = (hash * inverse, r_scalar * inverse);
+        let point = self.sum(&number(&u.encode()), &number(&v.encode()))?;
         // r is the point's x modulo n, so x is r or, since p is less than twice n, r + n if that is below p.
         let matches = |bytes: &[u8; 32]| Element::from_bytes(bytes).is_some_and(|x| point.has_x(&x));
         Some(matches(r) || plus_n(r).is_some_and(|x| matches(&x)))
+    }
+
+    /// `u` times the base point and `v` times this one.
+    fn sum(&self, u: &Number, v: &Number) -> Option<Jacobian> {
+        // Those of the base point, made when they are first needed.
+        static WHOLE: OnceLock<Many<32>> = OnceLock::new();
+        static SPLIT: OnceLock<Split<32>> = OnceLock::new();
+        known::with_multiples(self, |multiples| match multiples {
+            Some(multiples) => {
+                let base = SPLIT.get_or_init(|| Split::new(&Affine::generator()));
+                sum(&base.terms(u), &multiples.terms(v), 64)
+            }
+            None => {
+                let base = WHOLE.get_or_init(|| Many::new(&Affine::generator().into()));
+                let multiples = Few::new(&self.point.into());
+                sum(&[Term::new(u, base)], &[Term::new(v, &multiples)], 256)
+            }
+        })
     }
 }
 
@@ -71,12 +95,6 @@ fn plus_n(number: &[u8; 32]) -> Option<[u8; 32]> {
     (carry == 0).then_some(sum)
 }
 
-/// Multiples of the base point, made when they are first needed.
-fn generator() -> &'static Many<32> {
-    static MULTIPLES: OnceLock<Many<32>> = OnceLock::new();
-    MULTIPLES.get_or_init(|| Many::new(&Affine::generator().into()))
-}
-
 #[cfg(test)]
 mod tests {
     use p256::ecdsa::SigningKey;
@@ -92,10 +110,18 @@ mod tests {
         Sha256::digest(which.to_be_bytes()).into()
     }
 
+    /// Whether a key takes a signature: when it comes for the first time, and when it is known.
+    fn verify(key: &PublicKey, signature: &[u8; 64], hash: &[u8]) -> bool {
+        known::forget();
+        let first = key.verify_hash(signature, hash);
+        assert_eq!(key.verify_hash(signature, hash), first, "{signature:02x?} of {hash:02x?}");
+        first
+    }
+
     /// Whether this module takes a signature, which `p256` and `crrl` must take as well or refuse as well.
     fn agreed(key: &p256::ecdsa::VerifyingKey, signature: &[u8; 64], hash: &[u8; 32]) -> bool {
         let public = key.to_sec1_point(false);
-        let ours = PublicKey::decode(public.as_bytes()).expect("a key").verify_hash(signature, hash);
+        let ours = verify(&PublicKey::decode(public.as_bytes()).expect("a key"), signature, hash);
         let theirs = p256::ecdsa::Signature::from_slice(signature)
             .is_ok_and(|signature| key.verify_prehash(hash, &signature).is_ok());
         assert_eq!(ours, theirs, "{signature:02x?} of {hash:02x?}");
@@ -127,12 +153,12 @@ mod tests {
     /// and its inverse, and of nothing.
     #[test]
     fn points_that_meet() {
-        for key in [1, 2, 3, 5, 16, 31, 33, 64] {
+        for key in [1, 2, 3, 5, 31, 33] {
             let secret = p256::Scalar::from(key as u64);
             for secret in [secret, -secret] {
                 let key = SigningKey::from_slice(&secret.to_repr()).expect("a scalar");
                 for u in -34..=34_i64 {
-                    for v in [1, 2, 3, 5, 16, 31, 33] {
+                    for v in [1, 2, 5, 33] {
                         let scalar = |number: i64| {
                             let size = p256::Scalar::from(number.unsigned_abs());
                             if number < 0 { -size } else { size }
@@ -177,7 +203,7 @@ mod tests {
                 for test in &group.tests {
                     let signature = p256::ecdsa::Signature::from_der(test.sig.as_ref());
                     let verified = signature.is_ok_and(|signature| {
-                        key.verify_hash(&signature.to_bytes().into(), &hash(test.msg.as_ref()))
+                        verify(&key, &signature.to_bytes().into(), &hash(test.msg.as_ref()))
                     });
                     assert_eq!(verified, test.result == TestResult::Valid, "{} {}", test.tc_id, test.comment);
                     count[usize::from(verified)] += 1;

@@ -207,47 +207,84 @@ impl<const COUNT: usize> Multiples for Many<COUNT> {
     }
 }
 
-/// A number as odd digits with zeros between them, the lowest first.
-pub(super) type Digits = [i8; 257];
+/// A number of 256 bits, its least significant 64 first.
+pub(super) type Number = [u64; PARTS];
 
-/// The digits of a number, least significant byte first, as `width` bits can hold them with a sign.
-pub(super) fn digits(number: &[u8; 32], width: u32) -> Digits {
-    let mut words = [0_u64; 6];
-    for (word, bytes) in words.iter_mut().zip(number.chunks_exact(8)) {
-        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    }
-    let mut digits = [0; 257];
-    let (mut at, mut carry) = (0, 0);
-    while at < digits.len() {
-        let (word, bit) = (at / 64, at % 64);
-        // In two steps, since a shift by 64 is none.
-        let bits = (words[word] >> bit | words[word + 1] << 1 << (63 - bit)) & ((1 << width) - 1);
-        if bits & 1 == carry {
-            at += 1;
-            continue;
-        }
-        let digit = (bits + carry) as i16;
-        carry = digit as u64 >> (width - 1);
-        digits[at] = (digit - ((carry as i16) << width)) as i8;
-        at += width as usize;
-    }
-    digits
+/// 64 bits each.
+pub(super) const PARTS: usize = 4;
+
+/// The number of 32 bytes, the least significant first.
+pub(super) fn number(bytes: &[u8; 32]) -> Number {
+    std::array::from_fn(|i| {
+        bytes[8 * i..8 * i + 8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    })
 }
 
-/// The sum of a multiple of one point and a multiple of another.
-pub(super) fn sum<A: Multiples, B: Multiples>(a: (&[u8; 32], &A), b: (&[u8; 32], &B)) -> Option<Jacobian> {
-    let (of_a, of_b) = (digits(a.0, A::WIDTH), digits(b.0, B::WIDTH));
-    let mut sum: Option<Jacobian> = None;
-    for (&a_digit, &b_digit) in of_a.iter().zip(&of_b).rev() {
-        if let Some(point) = &mut sum {
-            *point = point.double();
+/// A multiple of a point, to be summed.
+pub(super) struct Term<'a, M> {
+    /// The number as odd digits with zeros between them, the lowest first.
+    digits: [i8; 257],
+    multiples: &'a M,
+}
+
+impl<'a, M: Multiples> Term<'a, M> {
+    pub(super) fn new(number: &Number, multiples: &'a M) -> Self {
+        let mut words = [0; PARTS + 2];
+        words[..PARTS].copy_from_slice(number);
+        let mut digits = [0; 257];
+        let (mut at, mut carry) = (0, 0);
+        while at < digits.len() {
+            let (word, bit) = (at / 64, at % 64);
+            // In two steps, since a shift by 64 is none.
+            let bits = (words[word] >> bit | words[word + 1] << 1 << (63 - bit)) & ((1 << M::WIDTH) - 1);
+            if bits & 1 == carry {
+                at += 1;
+                continue;
+            }
+            let digit = (bits + carry) as i16;
+            carry = digit as u64 >> (M::WIDTH - 1);
+            digits[at] = (digit - ((carry as i16) << M::WIDTH)) as i8;
+            at += M::WIDTH as usize;
         }
-        if a_digit != 0 {
-            sum = a.1.add(sum, usize::from(a_digit.unsigned_abs() / 2), a_digit < 0);
-        }
-        if b_digit != 0 {
-            sum = b.1.add(sum, usize::from(b_digit.unsigned_abs() / 2), b_digit < 0);
+        Self { digits, multiples }
+    }
+
+    #[inline(always)]
+    fn add(&self, at: usize, sum: Option<Jacobian>) -> Option<Jacobian> {
+        match self.digits[at] {
+            0 => sum,
+            digit => self.multiples.add(sum, usize::from(digit.unsigned_abs() / 2), digit < 0),
         }
     }
-    sum
+}
+
+/// The sum of the terms, whose numbers have at most so many `bits`.
+pub(super) fn sum<A: Multiples, B: Multiples>(
+    a: &[Term<'_, A>],
+    b: &[Term<'_, B>],
+    bits: usize,
+) -> Option<Jacobian> {
+    (0..=bits).rev().fold(None, |sum: Option<Jacobian>, at| {
+        let sum = sum.map(|sum| sum.double());
+        let sum = a.iter().fold(sum, |sum, term| term.add(at, sum));
+        b.iter().fold(sum, |sum, term| term.add(at, sum))
+    })
+}
+
+/// Multiples of a point and of 2^64, 2^128 and 2^192 times it: a sum takes a quarter of the doublings with them.
+pub(super) struct Split<const COUNT: usize>([Many<COUNT>; PARTS]);
+
+impl<const COUNT: usize> Split<COUNT> {
+    pub(super) fn new(point: &Affine) -> Self {
+        let mut next = Jacobian::from(*point);
+        Self(std::array::from_fn(|_| {
+            let this = next;
+            next = (0..64).fold(next, |point, _| point.double());
+            Many::new(&this)
+        }))
+    }
+
+    pub(super) fn terms(&self, number: &Number) -> [Term<'_, Many<COUNT>>; PARTS] {
+        std::array::from_fn(|i| Term::new(&[number[i], 0, 0, 0], &self.0[i]))
+    }
 }
