@@ -196,24 +196,27 @@ impl Element {
     }
 
     #[inline(always)]
-    pub(super) fn add(&self, other: &Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] + other.0[i]))
+    pub(super) fn add(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(&other.0).for_each(|(digit, other)| *digit += other);
+        self
     }
 
     #[inline(always)]
-    pub(super) fn sub(&self, other: &Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] - other.0[i]))
+    pub(super) fn sub(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(&other.0).for_each(|(digit, other)| *digit -= other);
+        self
     }
 
     #[inline(always)]
-    pub(super) fn neg(&self) -> Self {
-        Self(self.0.map(|digit| -digit))
+    pub(super) fn neg(self) -> Self {
+        self.times(-1)
     }
 
     /// Multiplied by a small number.
     #[inline(always)]
-    pub(super) fn times(&self, factor: i64) -> Self {
-        Self(self.0.map(|digit| digit * factor))
+    pub(super) fn times(mut self, factor: i64) -> Self {
+        self.0.iter_mut().for_each(|digit| *digit *= factor);
+        self
     }
 
     /// Whether it is 0, for elements of an absolute value of at most 16 p.

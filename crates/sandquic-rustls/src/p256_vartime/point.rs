@@ -57,51 +57,99 @@ impl From<Affine> for Jacobian {
 
 impl Jacobian {
     /// No point but the one at infinity is its own inverse, so twice another is never at infinity.
-    pub(super) fn double(&self) -> Self {
+    pub(super) fn double(&mut self) {
         let delta = self.z.square();
         let gamma = self.y.square();
         let beta = self.x.mul(&gamma);
         let alpha = self.x.sub(&delta).times(3).mul(&self.x.add(&delta));
-        let x = alpha.square_add(&beta.times(-8));
-        let z = self.y.add(&self.z).square_add(&gamma.add(&delta).neg());
-        let y = alpha.mul_add(&beta.times(4).sub(&x), &gamma.square().times(-8));
-        Self { x, y, z }
-    }
-
-    fn add_affine(&self, other: &Affine) -> Option<Self> {
-        let zz = self.z.square();
-        let h = other.x.mul_add(&zz, &self.x.neg());
-        let r = other.y.mul_add(&self.z.mul(&zz), &self.y.neg());
-        self.sum(&self.x, &self.y, &h, &r, &self.z)
-    }
-
-    fn add(&self, other: &Prepared) -> Option<Self> {
-        let (x, y) = (self.x.mul(&other.zz), self.y.mul(&other.zzz));
-        let zz = self.z.square();
-        let h = other.point.x.mul_add(&zz, &x.neg());
-        let r = other.point.y.mul_add(&self.z.mul(&zz), &y.neg());
-        self.sum(&x, &y, &h, &r, &self.z.mul(&other.point.z))
-    }
-
-    /// The sum with a point, where `x`, `y` and `z` are this point's coordinates over the common denominator, and `h` and `r` the
-    /// differences of x and y.
-    #[inline(always)]
-    fn sum(&self, x: &Element, y: &Element, h: &Element, r: &Element, z: &Element) -> Option<Self> {
-        if h.is_zero() {
-            // The same point, or its inverse.
-            return r.is_zero().then(|| self.double());
-        }
-        let hh = h.square();
-        let hhh = hh.mul(h);
-        let v = x.mul(&hh);
-        let x = r.square_add(&hhh.add(&v.times(2)).neg());
-        let y = r.mul_add(&v.sub(&x), &y.mul(&hhh).neg());
-        Some(Self { x, y, z: z.mul(h) })
+        self.x = alpha.square_add(&beta.times(-8));
+        self.z = self.y.add(&self.z).square_add(&gamma.add(&delta).neg());
+        self.y = alpha.mul_add(&beta.times(4).sub(&self.x), &gamma.square().times(-8));
     }
 
     /// Whether the point's x coordinate is `x`.
     pub(super) fn has_x(&self, x: &Element) -> bool {
         x.mul_add(&self.z.square(), &self.x.neg()).is_zero()
+    }
+}
+
+/// A sum of points. It is changed in place, since a copy of a point is a call of the host's `memmove` in WebAssembly.
+pub(super) struct Sum {
+    point: Jacobian,
+    /// Whether the sum is the point at infinity and `point` means nothing.
+    is_infinite: bool,
+}
+
+impl Sum {
+    fn new() -> Self {
+        Self { point: Affine { x: Element::ONE, y: Element::ONE }.into(), is_infinite: true }
+    }
+
+    /// The sum, unless it is at infinity.
+    fn point(self) -> Option<Jacobian> {
+        (!self.is_infinite).then_some(self.point)
+    }
+
+    fn double(&mut self) {
+        if !self.is_infinite {
+            self.point.double();
+        }
+    }
+
+    /// Adds a point, or takes it away.
+    fn add_affine(&mut self, other: &Affine, negative: bool) {
+        let sign = if negative { -1 } else { 1 };
+        if self.is_infinite {
+            self.point = Affine { x: other.x, y: other.y.times(sign) }.into();
+            self.is_infinite = false;
+            return;
+        }
+        let Jacobian { x, y, z } = &mut self.point;
+        let zz = z.square();
+        let h = other.x.mul_add(&zz, &x.neg());
+        let r = other.y.times(sign).mul_add(&z.mul(&zz), &y.neg());
+        self.finish(&h, &r);
+    }
+
+    /// Adds a point, or takes it away.
+    fn add(&mut self, other: &Prepared, negative: bool) {
+        let sign = if negative { -1 } else { 1 };
+        if self.is_infinite {
+            self.point = other.point;
+            self.point.y = other.point.y.times(sign);
+            self.is_infinite = false;
+            return;
+        }
+        let Jacobian { x, y, z } = &mut self.point;
+        let zz = z.square();
+        let zzz = z.mul(&zz);
+        // This point over the common denominator.
+        *x = x.mul(&other.zz);
+        *y = y.mul(&other.zzz);
+        *z = z.mul(&other.point.z);
+        let h = other.point.x.mul_add(&zz, &x.neg());
+        let r = other.point.y.times(sign).mul_add(&zzz, &y.neg());
+        self.finish(&h, &r);
+    }
+
+    /// Adds the point whose coordinates, over the same denominator, differ by `h` and `r`.
+    #[inline(always)]
+    fn finish(&mut self, h: &Element, r: &Element) {
+        if h.is_zero() {
+            // The same point, or its inverse.
+            match r.is_zero() {
+                true => self.point.double(),
+                false => self.is_infinite = true,
+            }
+            return;
+        }
+        let Jacobian { x, y, z } = &mut self.point;
+        let hh = h.square();
+        let hhh = hh.mul(h);
+        let v = x.mul(&hh);
+        *x = r.square_add(&hhh.add(&v.times(2)).neg());
+        *y = r.mul_add(&v.sub(x), &y.mul(&hhh).neg());
+        *z = z.mul(h);
     }
 }
 
@@ -125,8 +173,8 @@ pub(super) trait Multiples {
     /// How many bits a digit may have for it to be one of the multiples or its inverse, the sign among them.
     const WIDTH: u32;
 
-    /// `sum` and the multiple of that index added, or taken away.
-    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian>;
+    /// Adds the multiple of that index to `sum`, or takes it away.
+    fn add(&self, sum: &mut Sum, index: usize, negative: bool);
 }
 
 /// Made fast, slower to add.
@@ -134,18 +182,19 @@ pub(super) struct Few([Prepared; 8]);
 
 impl Few {
     pub(super) fn new(point: &Jacobian) -> Self {
-        let twice = Prepared::from(point.double());
-        Self(odd(point, &twice).map(Prepared::from))
+        Self(odd(point).map(Prepared::from))
     }
 }
 
-/// The first odd multiples of a point, of which `twice` is twice.
-fn odd<const COUNT: usize>(point: &Jacobian, twice: &Prepared) -> [Jacobian; COUNT] {
-    let mut next = *point;
+/// The first odd multiples of a point. The curve's order is a large prime, so that none of them is at infinity.
+fn odd<const COUNT: usize>(point: &Jacobian) -> [Jacobian; COUNT] {
+    let mut twice = *point;
+    twice.double();
+    let twice = Prepared::from(twice);
+    let mut next = Sum { point: *point, is_infinite: false };
     std::array::from_fn(|_| {
-        let this = next;
-        // The curve's order is a large prime: of no point are two multiples so small the same or opposite.
-        next = this.add(twice).unwrap_or(this);
+        let this = next.point;
+        next.add(&twice, false);
         this
     })
 }
@@ -154,15 +203,8 @@ impl Multiples for Few {
     const WIDTH: u32 = 5;
 
     #[inline(always)]
-    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian> {
-        let mut other = self.0[index];
-        if negative {
-            other.point.y = other.point.y.neg();
-        }
-        match sum {
-            Some(sum) => sum.add(&other),
-            None => Some(other.point),
-        }
+    fn add(&self, sum: &mut Sum, index: usize, negative: bool) {
+        sum.add(&self.0[index], negative);
     }
 }
 
@@ -171,7 +213,7 @@ pub(super) struct Many<const COUNT: usize>([Affine; COUNT]);
 
 impl<const COUNT: usize> Many<COUNT> {
     pub(super) fn new(point: &Jacobian) -> Self {
-        let points: [Jacobian; COUNT] = odd(point, &point.double().into());
+        let points: [Jacobian; COUNT] = odd(point);
         // One inversion for all: of the product of all Z, from which each in turn is taken.
         let mut product = Element::ONE;
         let before = points.map(|point| {
@@ -195,15 +237,8 @@ impl<const COUNT: usize> Multiples for Many<COUNT> {
     const WIDTH: u32 = COUNT.ilog2() + 2;
 
     #[inline(always)]
-    fn add(&self, sum: Option<Jacobian>, index: usize, negative: bool) -> Option<Jacobian> {
-        let mut other = self.0[index];
-        if negative {
-            other.y = other.y.neg();
-        }
-        match sum {
-            Some(sum) => sum.add_affine(&other),
-            None => Some(other.into()),
-        }
+    fn add(&self, sum: &mut Sum, index: usize, negative: bool) {
+        sum.add_affine(&self.0[index], negative);
     }
 }
 
@@ -250,10 +285,10 @@ impl<'a, M: Multiples> Term<'a, M> {
     }
 
     #[inline(always)]
-    fn add(&self, at: usize, sum: Option<Jacobian>) -> Option<Jacobian> {
-        match self.digits[at] {
-            0 => sum,
-            digit => self.multiples.add(sum, usize::from(digit.unsigned_abs() / 2), digit < 0),
+    fn add(&self, at: usize, sum: &mut Sum) {
+        let digit = self.digits[at];
+        if digit != 0 {
+            self.multiples.add(sum, usize::from(digit.unsigned_abs() / 2), digit < 0);
         }
     }
 }
@@ -264,11 +299,13 @@ pub(super) fn sum<A: Multiples, B: Multiples>(
     b: &[Term<'_, B>],
     bits: usize,
 ) -> Option<Jacobian> {
-    (0..=bits).rev().fold(None, |sum: Option<Jacobian>, at| {
-        let sum = sum.map(|sum| sum.double());
-        let sum = a.iter().fold(sum, |sum, term| term.add(at, sum));
-        b.iter().fold(sum, |sum, term| term.add(at, sum))
-    })
+    let mut sum = Sum::new();
+    for at in (0..=bits).rev() {
+        sum.double();
+        a.iter().for_each(|term| term.add(at, &mut sum));
+        b.iter().for_each(|term| term.add(at, &mut sum));
+    }
+    sum.point()
 }
 
 /// Multiples of a point and of 2^64, 2^128 and 2^192 times it: a sum takes a quarter of the doublings with them.
@@ -279,7 +316,7 @@ impl<const COUNT: usize> Split<COUNT> {
         let mut next = Jacobian::from(*point);
         Self(std::array::from_fn(|_| {
             let this = next;
-            next = (0..64).fold(next, |point, _| point.double());
+            (0..64).for_each(|_| next.double());
             Many::new(&this)
         }))
     }
