@@ -9,6 +9,11 @@ use rustls::SignatureScheme;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
+#[cfg(target_family = "wasm")]
+use crate::p256_vartime::PublicKey as P256Key;
+#[cfg(not(target_family = "wasm"))]
+use crrl::p256::PublicKey as P256Key;
+
 /// Every algorithm that certificates and handshakes are verified with: ECDSA on P-256 and P-384 with SHA-256,
 /// SHA-384 and SHA-512, Ed25519, and RSA of 2048 to 8192 bits with PKCS#1 v1.5 and PSS.
 pub static SUPPORTED_ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
@@ -137,9 +142,9 @@ fn ecdsa_p256<D: Digest>(key: &[u8], message: &[u8], signature: &[u8]) -> Result
     if key.first() != Some(&0x04) {
         return Err(InvalidSignature);
     }
-    let key = crrl::p256::PublicKey::decode(key).ok_or(InvalidSignature)?;
+    let key = P256Key::decode(key).ok_or(InvalidSignature)?;
     let signature = p256::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
-    match key.verify_hash(&signature.to_bytes(), &D::digest(message)) {
+    match key.verify_hash(&<[u8; 64]>::from(signature.to_bytes()), &D::digest(message)) {
         true => Ok(()),
         false => Err(InvalidSignature),
     }
