@@ -33,8 +33,12 @@ impl<const DOUBLE_ROUNDS: usize, const WIDE: bool, const ROTATION: u8> BlockFunc
         if ADD { block::<DOUBLE_ROUNDS>(input) } else { permute::<DOUBLE_ROUNDS>(input) }
     }
     #[inline(always)]
-    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; 64]; N]) {
-        let blocks = rows::<V, DOUBLE_ROUNDS, ADD, WIDE, N>(input);
+    fn few<V: Vector, const ADD: bool, const N: usize>(
+        input: &[u32; 16],
+        number: u64,
+        out: &mut [[u8; 64]; N],
+    ) {
+        let blocks = rows::<V, DOUBLE_ROUNDS, ADD, WIDE, N>(input, number);
         for (out, rows) in out.iter_mut().zip(blocks) {
             for (chunk, row) in out.chunks_exact_mut(16).zip(rows) {
                 row.store(chunk);

@@ -253,7 +253,7 @@ impl<V: Vector, const ROTATION: u8> Wide<V, ROTATION> {
     /// The same with the indices of the rotations loaded anew, which keeps them in registers for what follows.
     #[inline(always)]
     pub(crate) fn refreshed(&self) -> Self {
-        Self { by16: V::recall(&self.by16), by8: V::recall(&self.by8), ..*self }
+        Self { by16: V::opaque_here(&ROTATE_16), by8: V::opaque_here(&ROTATE_8), ..*self }
     }
 
     /// As `column_round`, over words in memory.
@@ -328,11 +328,11 @@ pub(crate) fn rows<
     const N: usize,
 >(
     input: &State,
+    number: u64,
 ) -> [[V; 4]; N] {
     let (by16, by8) = (V::opaque(&ROTATE_16), V::opaque(&ROTATE_8));
     let row = |row: usize| [input[4 * row], input[4 * row + 1], input[4 * row + 2], input[4 * row + 3]];
     let first: [V; 4] = core::array::from_fn(|i| V::broadcast_u32(row(i)));
-    let number = u64::from(input[12]) | u64::from(input[13]) << 32;
     let start: [[V; 4]; N] = core::array::from_fn(|n| {
         let last = at::<WIDE>(input, number.wrapping_add(n as u64));
         [first[0], first[1], first[2], V::broadcast_u32([last[12], last[13], last[14], last[15]])]

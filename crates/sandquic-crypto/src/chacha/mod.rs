@@ -103,7 +103,7 @@ macro_rules! rounds {
             fn permute(state: &State) -> [u8; BLOCK] {
                 type Function = apply::Function<$double, false, { block::rotation::SWIZZLE }>;
                 let mut out = [[0; BLOCK]];
-                stream::blocks::<Function, false, 1>(state, &mut out);
+                stream::blocks::<Function, false, 1>(state, u64::from(state[12]), &mut out);
                 out[0]
             }
         }

@@ -199,9 +199,13 @@ impl<const DOUBLE_ROUNDS: usize> BlockFunction for Function<DOUBLE_ROUNDS> {
     /// Scalar code: as four diagonals, a block takes a tenth longer on Wasm and natively, because they have to be
     /// put together and taken apart.
     #[inline(always)]
-    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; 64]; N]) {
+    fn few<V: Vector, const ADD: bool, const N: usize>(
+        input: &[u32; 16],
+        number: u64,
+        out: &mut [[u8; 64]; N],
+    ) {
         for (i, out) in out.iter_mut().enumerate() {
-            let input = Self::at(input, Self::number(input).wrapping_add(i as u64));
+            let input = Self::at(input, number.wrapping_add(i as u64));
             *out = to_bytes(&Self::block::<ADD>(&input));
         }
     }

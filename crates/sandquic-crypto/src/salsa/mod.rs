@@ -64,7 +64,8 @@ macro_rules! rounds {
             #[inline]
             fn permute(state: &[u32; 16]) -> [u8; BLOCK] {
                 let mut out = [[0; BLOCK]];
-                stream::blocks::<block::Function<$double>, false, 1>(state, &mut out);
+                let number = <block::Function<$double> as stream::BlockFunction>::number(state);
+                stream::blocks::<block::Function<$double>, false, 1>(state, number, &mut out);
                 out[0]
             }
         }

@@ -23,7 +23,7 @@ impl Kernel for Compress<'_> {
         if !V::FAST_SWIZZLE {
             return self.soft();
         }
-        let swap = V::opaque(&SWAP);
+        let swap = V::opaque_here(&SWAP);
         let mut inputs = [0; 256];
         for block in self.blocks {
             with_vectors::<V>(self.state, block, swap, &mut inputs);

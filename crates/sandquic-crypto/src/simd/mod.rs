@@ -177,10 +177,15 @@ pub(crate) trait Vector: Copy + 'static {
     ///
     /// On Wasm, LLVM turns a swizzle with known indices back into `i8x16.shuffle` with a zero operand,
     /// which Cranelift compiles to four instructions or to a slow one instead of `pshufb`. Call it once per
-    /// call of a kernel, outside the loop: each call is a store and a load. On x86, LLVM would move a permutation
-    /// with known indices from a sum to both its terms. Elsewhere it is `broadcast`.
+    /// call of a kernel, outside the loop. On x86, LLVM would move a permutation with known indices from a sum to both its
+    /// terms. Elsewhere it is `broadcast`.
     #[inline(always)]
     fn opaque(bytes: &[u8; 16]) -> Self {
+        Self::broadcast(bytes)
+    }
+    /// The same inside of a loop that needs all registers: Cranelift keeps there what it knows from outside on the stack.
+    #[inline(always)]
+    fn opaque_here(bytes: &[u8; 16]) -> Self {
         Self::broadcast(bytes)
     }
     /// The same four words, first one least significant, in every lane.

@@ -63,9 +63,24 @@ impl Vector for V128 {
         self.store(&mut bytes);
         bytes
     }
+    /// LLVM does not know where the linker puts a constant. An engine does: it decides the comparison, drops the branch and
+    /// knows the vector, whose indices V8 then need not saturate. No constant lies in the upper half of memory; if one did, an
+    /// average that LLVM leaves as it is would give the same vector.
     #[inline(always)]
     fn opaque(bytes: &[u8; 16]) -> Self {
-        Self::load(core::hint::black_box(bytes))
+        let known = Self::load(bytes);
+        if (bytes.as_ptr() as i32) < 0 { Self(u8x16_avgr(known.0, known.0)) } else { known }
+    }
+    /// Cranelift does not decide comparisons of floats, and so has a vector that begins to live here. V8 does, and has a
+    /// constant. LLVM would make a comparison of integers of this one, were it not for the factor.
+    #[inline(always)]
+    fn opaque_here(bytes: &[u8; 16]) -> Self {
+        if f64::from(bytes.as_ptr() as i32) * 0.1 < -1.0 {
+            // SAFETY: a reference is valid for reads and aligned.
+            Self::load(&unsafe { core::ptr::read_volatile(bytes) })
+        } else {
+            Self::load(bytes)
+        }
     }
     #[inline(always)]
     fn broadcast_u32(words: [u32; 4]) -> Self {

@@ -17,8 +17,13 @@ pub(crate) trait BlockFunction {
     fn block<const ADD: bool>(input: &[u32; 16]) -> [u32; 16];
     /// Whether [`few`](Self::few) takes less time for two blocks than a pass.
     const TWO: bool;
-    /// One or two blocks that follow each other, as bytes, on a machine that has `V`, which has one lane.
-    fn few<V: Vector, const ADD: bool, const N: usize>(input: &[u32; 16], out: &mut [[u8; BLOCK]; N]);
+    /// One or two blocks that follow each other from block `number` on, as bytes, on a machine that has `V`, which has one
+    /// lane.
+    fn few<V: Vector, const ADD: bool, const N: usize>(
+        input: &[u32; 16],
+        number: u64,
+        out: &mut [[u8; BLOCK]; N],
+    );
 }
 
 /// Several blocks, one word of each in a vector.
@@ -53,10 +58,10 @@ pub(crate) fn apply<F: BlockFunction, const WRITE: bool>(
     data: &mut [u8],
     last: &mut [u8; BLOCK],
 ) {
-    let input = F::at(input, first);
     if data.len() <= BLOCK {
-        return last_block::<F, WRITE>(&input, data, last);
+        return last_block::<F, WRITE>(input, first, data, last);
     }
+    let input = F::at(input, first);
     let kernel = Apply::<F, WRITE> { input, data, last, function: core::marker::PhantomData };
     // Only x86 has two widths: elsewhere the same code would be there twice.
     if cfg!(any(target_arch = "x86", target_arch = "x86_64")) && kernel.data.len() <= 4 * BLOCK {
@@ -69,6 +74,7 @@ pub(crate) fn apply<F: BlockFunction, const WRITE: bool>(
 /// `N` blocks of the keystream; without `ADD` the rounds alone.
 struct Blocks<'a, F, const ADD: bool, const N: usize> {
     input: &'a [u32; 16],
+    number: u64,
     out: &'a mut [[u8; BLOCK]; N],
     function: core::marker::PhantomData<F>,
 }
@@ -78,36 +84,38 @@ impl<F: BlockFunction, const ADD: bool, const N: usize> Kernel for Blocks<'_, F,
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        F::few::<V, ADD, N>(self.input, self.out);
+        F::few::<V, ADD, N>(self.input, self.number, self.out);
     }
 
     #[inline(always)]
     fn soft(self) {
-        let first = F::number(self.input);
         for (i, out) in self.out.iter_mut().enumerate() {
-            *out = to_bytes(&F::block::<ADD>(&F::at(self.input, first.wrapping_add(i as u64))));
+            *out = to_bytes(&F::block::<ADD>(&F::at(self.input, self.number.wrapping_add(i as u64))));
         }
     }
 }
 
-/// `N` blocks of the keystream; without `ADD` the rounds alone. Not inlined, because it is called at both ends
-/// of a message.
+/// `N` blocks of the keystream from block `number` on; without `ADD` the rounds alone. Not inlined, because it is called at
+/// both ends of a message. The number comes apart from the input: written into it, it would be loaded as part of a vector
+/// before it has left the processor's queue of stores.
 #[inline(never)]
 pub(crate) fn blocks<F: BlockFunction, const ADD: bool, const N: usize>(
     input: &[u32; 16],
+    number: u64,
     out: &mut [[u8; BLOCK]; N],
 ) {
-    dispatch_narrow(Blocks::<F, ADD, N> { input, out, function: core::marker::PhantomData });
+    dispatch_narrow(Blocks::<F, ADD, N> { input, number, out, function: core::marker::PhantomData });
 }
 
 /// A block or less. The block is left in `last` in any case.
 #[inline(always)]
 fn last_block<F: BlockFunction, const WRITE: bool>(
     input: &[u32; 16],
+    number: u64,
     data: &mut [u8],
     last: &mut [u8; BLOCK],
 ) {
-    blocks::<F, true, 1>(input, core::array::from_mut(last));
+    blocks::<F, true, 1>(input, number, core::array::from_mut(last));
     let n = data.len();
     if WRITE {
         data.copy_from_slice(&last[..n]);
@@ -158,12 +166,12 @@ impl<F: BlockFunction, const WRITE: bool> Kernel for Apply<'_, F, WRITE> {
         }
         if rest.len() <= if F::TWO { 2 * BLOCK } else { BLOCK } {
             let done = ((len - rest.len()) / BLOCK) as u64;
-            let input = F::at(&self.input, F::number(&self.input).wrapping_add(done));
+            let number = F::number(&self.input).wrapping_add(done);
             if rest.len() <= BLOCK {
-                return last_block::<F, WRITE>(&input, rest, self.last);
+                return last_block::<F, WRITE>(&self.input, number, rest, self.last);
             }
             let mut keystream = [[0; BLOCK]; 2];
-            blocks::<F, true, 2>(&input, &mut keystream);
+            blocks::<F, true, 2>(&self.input, number, &mut keystream);
             return finish::<WRITE>(keystream.as_flattened(), rest, self.last);
         }
         let mut keystream = [0; 512];
