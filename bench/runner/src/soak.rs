@@ -114,6 +114,8 @@ struct Transferred {
     upload_bytes: u64,
     download_mbps: f64,
     upload_mbps: f64,
+    /// Connections of these whose end the server learnt otherwise, since the datagram with the client's close was lost.
+    lost_closes: u64,
 }
 
 /// One process. Memory in bytes: after the warm-up, the most since then, and at the end.
@@ -231,6 +233,7 @@ struct Ends {
     processes: [Process; 3],
     downloads: u64,
     uploaded: u64,
+    lost_closes: u64,
     /// When each last got something done; the server does what its clients do.
     progress: [Instant; 3],
 }
@@ -257,8 +260,13 @@ fn measure(args: &Args, context: &Context, runtime: &tokio::runtime::Runtime) ->
     }
     let [downloader, uploader] = clients.try_into().unwrap_or_else(|_| unreachable!("two were made"));
     let now = Instant::now();
-    let mut ends =
-        Ends { processes: [server, downloader, uploader], downloads: 0, uploaded: 0, progress: [now; 3] };
+    let mut ends = Ends {
+        processes: [server, downloader, uploader],
+        downloads: 0,
+        uploaded: 0,
+        lost_closes: 0,
+        progress: [now; 3],
+    };
     while ends.downloads == 0 || ends.uploaded == 0 {
         ends.listen(Duration::from_millis(100), START)?;
     }
@@ -308,6 +316,7 @@ fn measure(args: &Args, context: &Context, runtime: &tokio::runtime::Runtime) ->
             upload_bytes,
             download_mbps: mbps(download_bytes),
             upload_mbps: mbps(upload_bytes),
+            lost_closes: ends.lost_closes,
         },
         relay: relay.report(),
         rows,
@@ -349,6 +358,9 @@ impl Ends {
                 self.downloads += 1;
                 (self.progress[0], self.progress[1]) = (Instant::now(), Instant::now());
             }
+            // A client closes a connection when it has all. What tells so may be lost; its answer to what the server sends then is
+            // a reset, and none at all in the end.
+            Event::Err(line) if at == 0 && lost_close(&line) => self.lost_closes += 1,
             Event::Out(line) => return failed(format!("says: {line}")),
             Event::Err(line) => match line.strip_prefix("progress ").map(str::parse) {
                 Some(Ok(bytes)) => {
@@ -364,6 +376,12 @@ impl Ends {
         }
         Ok(())
     }
+}
+
+/// Whether the server says that a client has gone without a word.
+fn lost_close(line: &str) -> bool {
+    line.starts_with("transfer-server: connection from ")
+        && [": reset by peer", ": timed out"].iter().any(|end| line.ends_with(end))
 }
 
 /// Starts the server, and says where it listens.
@@ -422,6 +440,16 @@ mod tests {
         assert!(grown.contains("the server has grown by 7 MiB (2 MiB of linear memory)"), "{grown}");
         row.add(usage(20), 14 << 20);
         assert!(row.grown(7 << 20).is_some(), "linear memory alone");
+    }
+
+    #[test]
+    fn a_lost_close_is_no_failure_and_anything_else_is() {
+        assert!(lost_close("transfer-server: connection from 127.0.0.1:40113: reset by peer"));
+        assert!(lost_close("transfer-server: connection from 127.0.0.1:40113: timed out"));
+        assert!(!lost_close(
+            "transfer-server: connection from 127.0.0.1:40113: the request ends before its length"
+        ));
+        assert!(!lost_close("sandquic: transfer-server trapped: timed out"));
     }
 
     #[test]
