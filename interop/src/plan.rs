@@ -66,6 +66,9 @@ pub(crate) struct Args {
     /// Only natively.
     #[arg(long)]
     native: bool,
+    /// Give the sandbox Wasmtime's own UDP sockets.
+    #[arg(long, conflicts_with = "native")]
+    stock_udp: bool,
     /// Put this peer in our place: tells whether the others pass a case among themselves.
     #[arg(long, value_name = "PEER", value_parser = peer::NAMES)]
     instead: Option<String>,
@@ -140,7 +143,8 @@ pub(crate) fn run(args: Args, runtime: &Runtime) -> Result<bool, String> {
             .into_iter()
             .filter(|native| if *native { !args.sandbox && !args.quick } else { !args.native })
             .map(|native| {
-                (Box::new(Ours { program: programs.sandquic.clone(), native }) as Box<dyn Peer>, native)
+                let (program, stock_udp) = (programs.sandquic.clone(), args.stock_udp);
+                (Box::new(Ours { program, native, stock_udp }) as Box<dyn Peer>, native)
             })
             .collect(),
     };

@@ -20,10 +20,12 @@ usage: cargo xtask test [--full] [--only STAGE[,STAGE...]] [--kernels BUILD[,BUI
 stages:
   lint      what `cargo xtask lint` checks
   build     the guests, the `sandquic` command, the imports of every component
-  native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime
+  native    every test of the workspace, natively; end to end over loopback, on our host and on the stock wasmtime; those
+            of components once more on Wasmtime's own UDP sockets
   sandbox   the tests of provider, endpoint, transfers and baselines as wasm32-wasip2, run by `sandquic run`; the
-            drivers for WASI 0.3 and 0.2, and the example of a component
-  interop   a short pass of `cargo xtask interop`: `sandquic serve` and `get` with programs of others
+            drivers for WASI 0.3 and 0.2, and the example of a component, on both kinds of UDP sockets
+  interop   a short pass of `cargo xtask interop`: `sandquic serve` and `get` with programs of others; with quinn on both
+            kinds of sockets
   kernels   the tests of the kernels with every backend, on Wasmtime, V8, Wasmer, qemu, under AddressSanitizer
             and Miri (where installed), with every combination of features; the constant-time checks
   fuzz      the fuzz targets, a minute in all
@@ -183,10 +185,21 @@ fn native(context: &Context) -> Result<Tally> {
         Err(error) => tally.check("the stock wasmtime", Err(error.message().to_owned())),
     }
     tally.add(harness("native tests", cargo.limit(Duration::from_secs(40 * 60)))?);
+    tally.add(harness("components on Wasmtime's own sockets", stock_udp(workspace)?)?);
     let without = "test --release --no-fail-fast --package sandquic-rustls --no-default-features";
     let cargo = workspace.cargo().words(without).limit(Duration::from_secs(20 * 60));
     tally.add(harness("the provider without TLS 1.2", cargo)?);
     Ok(tally)
+}
+
+/// The tests that run components over UDP, on Wasmtime's own sockets: those before had the host's. Left out are tests of what is
+/// no socket's matter, for their time, and those of the batched sockets themselves, of instances (which need them) and of the
+/// benchmarks (whose builds name their sockets).
+fn stock_udp(workspace: &Workspace) -> Result<Cmd> {
+    let tests =
+        "test --release --no-fail-fast --package sandquic-cli --test end_to_end --test serve --test get";
+    let cargo = build::native(workspace, tests)?.env("SANDQUIC_TEST_STOCK_UDP", "1");
+    Ok(cargo.limit(Duration::from_secs(20 * 60)).words("-- --skip natively"))
 }
 
 /// The same tests inside the sandbox, on our own host.
@@ -197,9 +210,16 @@ fn sandbox(context: &Context) -> Result<Tally> {
     }
     let mut tally = harness("sandbox tests", cargo.limit(Duration::from_secs(30 * 60)).words(UNCAPTURED))?;
 
-    // A harness is a synchronous program. With WASI 0.2 it may wait all the same.
-    let tests = sandboxed(context, "test --package sandquic --features wasip2 --test sockets");
-    tally.add(harness("sockets of WASI 0.2", tests.limit(Duration::from_secs(10 * 60)).words(UNCAPTURED))?);
+    // A harness is a synchronous program. With WASI 0.2 it may wait all the same. All other tests here use no sockets.
+    for sockets in SOCKETS {
+        let tests = on_sockets(
+            sandboxed(context, "test --package sandquic --features wasip2 --test sockets"),
+            context,
+            sockets,
+        );
+        let name = format!("sockets of WASI 0.2 {sockets}");
+        tally.add(harness(&name, tests.limit(Duration::from_secs(10 * 60)).words(UNCAPTURED))?);
+    }
     for (what, example, features) in [
         ("the driver for WASI 0.3", "wasi", ""),
         ("the driver for WASI 0.2", "wasi", "--features wasip2"),
@@ -216,24 +236,33 @@ fn sandbox(context: &Context) -> Result<Tally> {
 /// Cargo for what runs in the sandbox.
 fn sandboxed(context: &Context, command: &str) -> Cmd {
     let workspace = context.workspace;
-    let runner = format!("{} run --inherit-network --dir . --", workspace.sandquic().display());
-    context
+    let cargo = context
         .toolchain
         .cargo(workspace)
         .words(command)
         .words("--release --target wasm32-wasip2")
         .env("CARGO_TARGET_DIR", workspace.target("wasm-tests"))
-        .env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
         .env("RUSTFLAGS", guests::PRODUCT)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    on_sockets(cargo, context, "")
 }
+
+/// With the option of `sandquic run` that says whose UDP sockets what runs there gets.
+fn on_sockets(cargo: Cmd, context: &Context, option: &str) -> Cmd {
+    let program = context.workspace.sandquic();
+    let runner = format!("{} run {option} --inherit-network --dir . --", program.display());
+    cargo.env("CARGO_TARGET_WASM32_WASIP2_RUNNER", runner)
+}
+
+/// Options of `sandquic run` for the host's own UDP sockets and for Wasmtime's.
+const SOCKETS: [&str; 2] = ["", "--stock-udp"];
 
 /// Builds a component of the examples, and runs it on the host's own sockets and on Wasmtime's.
 fn component(context: &Context, example: &str, features: &str) -> Result<()> {
     sandboxed(context, "build --package sandquic").args(["--example", example]).words(features).run()?;
     let examples = context.workspace.target("wasm-tests").join("wasm32-wasip2/release/examples");
     let component = examples.join(example).with_extension("wasm");
-    for sockets in ["", "--stock-udp"] {
+    for sockets in SOCKETS {
         let run = Cmd::new(context.workspace.sandquic()).words("run --inherit-network").words(sockets);
         run.arg(&component).limit(Duration::from_secs(5 * 60)).run()?;
     }

@@ -5,7 +5,6 @@
 //! every one of them: one that the server lost, or took for another, fails. The server's memory and CPU time are the system's
 //! figures for its process.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +19,7 @@ use serde::Serialize;
 use crate::output::Output;
 use crate::peer::{self, ClientArgs};
 use crate::provenance::{self, Provenance};
-use crate::system::{Buffers, Event, Process, bind};
+use crate::system::{Buffers, Event, Process, Usage, bind};
 use crate::transfer::certificate::{self, CA, CERTIFICATE, KEY, SERVER_NAME};
 use crate::{Context, Error};
 
@@ -332,49 +331,4 @@ async fn fetch_all(connections: &[Connection]) -> Result<u32, Error> {
 /// Lets acknowledgements and tickets come to rest.
 async fn settle() {
     tokio::time::sleep(Duration::from_secs(1)).await;
-}
-
-/// What the system says of a process.
-struct Usage {
-    cpu: Duration,
-    rss: u64,
-}
-
-impl Usage {
-    fn of(process: u32) -> Result<Self, Error> {
-        let read = |file: &str| {
-            fs::read_to_string(format!("/proc/{process}/{file}"))
-                .map_err(|error| Error::failed(format!("cannot tell what the server uses: {error}")))
-        };
-        parse(&read("stat")?, &read("status")?)
-            .ok_or_else(|| Error::failed("cannot read what the system says of the server"))
-    }
-}
-
-/// Reads utime and stime of /proc/PID/stat and VmRSS of /proc/PID/status (`proc(5)`).
-fn parse(stat: &str, status: &str) -> Option<Usage> {
-    /// The unit in which Linux reports to programs, on every architecture: USER_HZ.
-    const TICK: Duration = Duration::from_millis(10);
-    // The name, in brackets, may hold anything; the first after it is field 3, utime and stime are 14 and 15.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(14 - 3);
-    let mut ticks = || fields.next()?.parse::<u32>().ok();
-    let cpu = TICK * (ticks()? + ticks()?);
-    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = rss.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(Usage { cpu, rss: kib << 10 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_system_says_is_read() {
-        let stat = "12 (a (name) 7) S 1 2 3 4 5 6 7 8 9 10 250 30 0 0 20 0";
-        let usage = parse(stat, "Name:\tx\nVmRSS:\t   1234 kB\nThreads:\t2\n").unwrap();
-        assert_eq!((usage.cpu, usage.rss), (Duration::from_millis(2_800), 1_234 << 10));
-        assert!(parse("12 (x) S 1", "VmRSS:\t1 kB").is_none());
-        assert!(parse(stat, "Name:\tx").is_none());
-        assert!(Usage::of(std::process::id()).unwrap().rss > 100_000);
-    }
 }

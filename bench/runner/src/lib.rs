@@ -6,6 +6,7 @@
 //! - [`udp`]: `sandquic bench udp`.
 //! - [`evaluate`]: `sandquic bench evaluate`.
 //! - [`connections`]: `sandquic bench connections`.
+//! - [`soak`]: `sandquic bench soak`.
 //! - [`profile`]: CPU time of a process by category.
 //! - [`peer`]: `sandquic bench-peer`, the native ends of such a transfer.
 //!
@@ -19,6 +20,7 @@ pub mod kernels;
 pub mod peer;
 pub mod profile;
 pub mod provenance;
+pub mod soak;
 pub mod transfer;
 pub mod udp;
 pub mod units;

@@ -18,6 +18,7 @@ pub(crate) fn bench(command: BenchCommand) -> Result<ExitCode, Failure> {
         BenchCommand::Instances(arguments) => instances::run(&arguments)?,
         BenchCommand::Udp(arguments) => sandquic_bench::udp::run(arguments, &context()?)?,
         BenchCommand::Connections(arguments) => sandquic_bench::connections::run(&arguments, &context()?)?,
+        BenchCommand::Soak(arguments) => sandquic_bench::soak::run(&arguments, &context()?)?,
         BenchCommand::Evaluate(arguments) => sandquic_bench::evaluate::run(arguments, &context()?)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -43,6 +43,8 @@ pub(crate) enum BenchCommand {
     /// Many connections at once to a server in the sandbox, in one instance or several: memory, CPU time.
     Connections(sandquic_bench::connections::Args),
     Instances(crate::bench::instances::InstancesArgs),
+    /// Transfers without end over a network that loses datagrams, to see whether memory grows.
+    Soak(sandquic_bench::soak::Args),
     /// The scenarios of the evaluation, into a record that an interrupted measurement takes up again.
     Evaluate(sandquic_bench::evaluate::Args),
 }

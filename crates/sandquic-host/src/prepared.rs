@@ -128,19 +128,24 @@ enum Command {
 }
 
 impl Instance {
-    /// Runs the instance to its end and returns its exit status; needs the runtime that it was made in.
+    /// Runs the instance to its end and returns its exit status; needs the runtime that it was made in. What its UDP sockets
+    /// hold at its end is sent, within [bounds](crate::udp::UdpCtx::drain).
     ///
     /// # Errors
     /// [`Error::Trap`], [`Error::OutOfMemory`], [`Error::Stopped`].
     pub async fn run(self) -> Result<i32, Error> {
         let outcome = match self.command {
             Command::P3(mut store, command) => {
-                match store.run_concurrent(async |store| command.wasi_cli_run().call_run(store).await).await {
-                    Ok(result) => result,
-                    Err(error) => Err(error),
-                }
+                let outcome =
+                    store.run_concurrent(async |store| command.wasi_cli_run().call_run(store).await).await;
+                store.data().drain().await;
+                outcome.and_then(|result| result)
             }
-            Command::P2(mut store, command) => command.wasi_cli_run().call_run(&mut store).await,
+            Command::P2(mut store, command) => {
+                let outcome = command.wasi_cli_run().call_run(&mut store).await;
+                store.data().drain().await;
+                outcome
+            }
             Command::P1(mut store, start) => start.call_async(&mut store, ()).await.map(Ok),
         };
         match outcome {

@@ -46,6 +46,11 @@ impl State {
         &mut self.table
     }
 
+    /// Sends what the program's sockets still hold.
+    pub(crate) fn drain(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.udp.drain()
+    }
+
     pub(crate) fn memory(&mut self) -> &mut Memory {
         &mut self.memory
     }

@@ -10,6 +10,9 @@
 //! | `sizes=ADDR/N+N+...` | sends one datagram of each size |
 //! | `random=ADDR/SEED/COUNT/MOST` | sends datagrams of 1 to MOST bytes |
 //! | `both=ADDR/ADDR/BYTES/COUNT` | sends to two peers in turn |
+//! | `fill=ADDR/BYTES` | sends until there is no room, prints `filled COUNT` |
+//! | `shout=ADDR/BYTES/MS` | sends without waiting for anything else, prints `shouted COUNT` |
+//! | `send-buffer=BYTES` | asks for a size of the socket's send buffer; with 0.3 alone |
 //! | `receive=COUNT` | prints `received BYTES NUMBER PORT` for each datagram |
 //! | `echo=COUNT` | sends each datagram back |
 //! | `pairs=COUNT/BURST/BYTES` | moves COUNT datagrams from one socket to another: BURST are sent, then received |

@@ -34,6 +34,20 @@ impl Udp for Socket {
         .map_err(text)
     }
 
+    async fn try_send(&self, data: Vec<u8>, to: SocketAddr) -> Result<bool, String> {
+        self.socket.set_nonblocking(true).map_err(text)?;
+        let sent = self.socket.send_to(&data, to);
+        self.socket.set_nonblocking(false).map_err(text)?;
+        match sent {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
+            sent => sent.map(|_| true).map_err(text),
+        }
+    }
+
+    fn set_send_buffer(&self, _: u64) -> Result<(), String> {
+        Err("the standard library sets no such size".into())
+    }
+
     async fn receive(&self) -> Result<(Vec<u8>, SocketAddr), String> {
         let mut buffer = self.buffer.take();
         let received = self.socket.recv_from(&mut buffer).map(|(len, from)| (buffer[..len].to_vec(), from));

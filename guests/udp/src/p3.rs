@@ -36,6 +36,22 @@ impl Udp for Socket {
         self.0.send(data, to.map(to_host)).await.map_err(text)
     }
 
+    async fn try_send(&self, data: Vec<u8>, to: SocketAddr) -> Result<bool, String> {
+        let mut send = pin!(self.send(data, Some(to)));
+        // One that is done may be held up for a moment all the same.
+        let mut timer = pin!(Self::sleep(Duration::from_millis(200)));
+        poll_fn(|cx| match (send.as_mut().poll(cx), timer.as_mut().poll(cx)) {
+            (Poll::Ready(sent), _) => Poll::Ready(sent.map(|()| true)),
+            (Poll::Pending, Poll::Ready(())) => Poll::Ready(Ok(false)),
+            (Poll::Pending, Poll::Pending) => Poll::Pending,
+        })
+        .await
+    }
+
+    fn set_send_buffer(&self, bytes: u64) -> Result<(), String> {
+        self.0.set_send_buffer_size(bytes).map_err(text)
+    }
+
     async fn receive(&self) -> Result<(Vec<u8>, SocketAddr), String> {
         self.0.receive().await.map(|(data, from)| (data, from_host(from))).map_err(text)
     }

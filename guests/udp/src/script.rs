@@ -12,6 +12,9 @@ pub(crate) trait Udp: Sized {
     async fn connect(&self, to: SocketAddr) -> Result<(), String>;
     /// Sends a datagram; to nobody in particular if the socket is connected.
     async fn send(&self, data: Vec<u8>, to: Option<SocketAddr>) -> Result<(), String>;
+    /// The same, unless there is no room for it.
+    async fn try_send(&self, data: Vec<u8>, to: SocketAddr) -> Result<bool, String>;
+    fn set_send_buffer(&self, bytes: u64) -> Result<(), String>;
     async fn receive(&self) -> Result<(Vec<u8>, SocketAddr), String>;
     async fn sleep(duration: Duration);
     /// Sends to the socket itself and receives, until a timer beside that expires; gives the datagrams.
@@ -77,6 +80,21 @@ impl<S: Udp> Script<S> {
                     self.send(parse(bytes)?, other).await?;
                 }
             }
+            ("fill", [to, bytes]) => {
+                let (to, bytes) = (parse(to)?, parse(bytes)?);
+                while self.socket()?.try_send(datagram(self.sent, bytes), to).await? {
+                    self.sent += 1;
+                }
+                println!("filled {}", self.sent);
+            }
+            ("shout", [to, bytes, duration]) => {
+                let (bytes, until) = (parse(bytes)?, Instant::now() + milliseconds(duration)?);
+                while Instant::now() < until {
+                    self.send(bytes, to).await?;
+                }
+                println!("shouted {}", self.sent);
+            }
+            ("send-buffer", [bytes]) => self.socket()?.set_send_buffer(parse(bytes)?)?,
             ("receive", [count]) => {
                 for _ in 0..parse(count)? {
                     match self.socket()?.receive().await {

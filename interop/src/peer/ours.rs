@@ -14,6 +14,8 @@ pub(crate) struct Ours {
     pub(crate) program: PathBuf,
     /// Whether it runs outside the sandbox.
     pub(crate) native: bool,
+    /// Whether the sandbox gets Wasmtime's own UDP sockets.
+    pub(crate) stock_udp: bool,
 }
 
 impl Ours {
@@ -22,6 +24,8 @@ impl Ours {
         command.arg(name);
         if self.native {
             command.arg("--native");
+        } else if self.stock_udp {
+            command.arg("--stock-udp");
         }
         command
     }

@@ -5,8 +5,10 @@ mod cpus;
 mod drops;
 mod process;
 mod udp;
+mod usage;
 
 pub(crate) use cpus::{CpuList, split_cpus};
 pub(crate) use drops::DropWatch;
 pub(crate) use process::{CpuTime, Event, Process};
 pub(crate) use udp::{Buffers, bind, granted};
+pub(crate) use usage::{Usage, guest_memory};

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use server::{File, Server};
-use support::{Output, finish, pki, sandquic};
+use support::{Output, finish, pki, sandquic, sockets};
 
 /// Where the client runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,10 @@ impl End {
     fn get(self, work: &Path, words: &[&str]) -> Command {
         let mut command = sandquic();
         command.current_dir(work).env_remove("SSLKEYLOGFILE").arg("get");
-        if self == Self::Native {
-            command.arg("--native");
-        }
+        match self {
+            Self::Native => command.arg("--native"),
+            Self::Sandbox => command.args(sockets()),
+        };
         command.arg("--ca").arg(pki().join("ca.pem")).args(words);
         command
     }

@@ -1,5 +1,8 @@
 //! `sandquic serve`, in the sandbox and natively: the same tests on both, with real clients over loopback.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod client;
 mod content;
 mod load;

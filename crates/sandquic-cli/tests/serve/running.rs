@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::Place;
+use crate::support::sockets;
 
 /// The directory of the test certificates: `ca.pem` issued `p256.pem` (for localhost, with `p256.key.pem`).
 pub(crate) fn pki() -> PathBuf {
@@ -43,9 +44,10 @@ impl Site {
     pub(crate) fn command(&self, place: Place, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandquic"));
         command.args(["serve", "--listen=127.0.0.1:0"]).args(words).arg(self.root());
-        if place == Place::Native {
-            command.arg("--native");
-        }
+        match place {
+            Place::Native => command.arg("--native"),
+            Place::Sandbox => command.args(sockets()),
+        };
         command.env("XDG_STATE_HOME", self.0.path().join("states"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

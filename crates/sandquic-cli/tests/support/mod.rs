@@ -19,6 +19,12 @@ pub(crate) fn sandquic() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sandquic"))
 }
 
+/// What gives a sandbox Wasmtime's own UDP sockets, if the environment asks for them: `cargo xtask test` runs these tests once
+/// more so.
+pub(crate) fn sockets() -> Option<&'static str> {
+    std::env::var_os("SANDQUIC_TEST_STOCK_UDP").map(|_| "--stock-udp")
+}
+
 /// A component that `cargo xtask build` made.
 pub(crate) fn guest(name: &str) -> PathBuf {
     let directory = match std::env::var_os("SANDQUIC_GUESTS") {
@@ -62,7 +68,7 @@ impl End {
             }
             Self::Sandbox | Self::SandboxP2 => {
                 command = sandquic();
-                command.args(["run", "--inherit-network"]);
+                command.args(["run", "--inherit-network"]).args(sockets());
                 command.arg("--dir-ro").arg(mapping(&pki(), "/pki"));
                 command.arg("--dir").arg(mapping(work, "/files"));
                 command.arg(self.component(role)).arg("--");

@@ -19,7 +19,8 @@ const MAX_PEERS: usize = 4096;
 
 /// What a store needs for its sockets: lives in the store's data, beside the table of its resources.
 ///
-/// When it is dropped, what the sockets hold is sent as far as the system has room.
+/// When it is dropped, what the sockets hold is sent as far as the system has room; [`drain`](Self::drain) waits for
+/// room before.
 pub struct UdpCtx(Arc<Shared>);
 
 /// How the sockets of a store are made, beside what their guest asks for.
@@ -83,6 +84,15 @@ impl UdpCtx {
     /// The counts that the sockets add to.
     pub fn counters(&self) -> &Counters {
         &self.0.options.counters
+    }
+
+    /// Sends what the sockets hold when their guest has ended. Where the system has no room it is waited for, until for a second
+    /// it has taken nothing of a socket's; what is left then is counted as dropped.
+    ///
+    /// Awaited before the store is dropped, in the runtime that the guest ran in.
+    pub fn drain(&self) -> impl Future<Output = ()> + Send + use<> {
+        let turns = self.0.turns.clone();
+        async move { turns.finish().await }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {

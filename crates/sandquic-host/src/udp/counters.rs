@@ -17,6 +17,7 @@ pub(super) struct Cells {
     pub(super) send_calls: Cell,
     pub(super) gso_batches: Cell,
     pub(super) late_errors: Cell,
+    pub(super) dropped: Cell,
     pub(super) refused: Cell,
     pub(super) steered_in: Cell,
     pub(super) steered_out: Cell,
@@ -56,6 +57,9 @@ pub struct Counts {
     pub gso_batches: u64,
     /// Datagrams that the system refused after their `send` had returned.
     pub late_errors: u64,
+    /// Datagrams given up after their `send` had returned: their socket was closed or their guest had ended, and for a while
+    /// the system had no room for them.
+    pub dropped: u64,
     /// Datagrams dropped since their peer may not be received from.
     pub refused: u64,
     /// Datagrams that another instance's socket received for this one.
@@ -85,6 +89,7 @@ impl Counters {
             send_calls: cells.send_calls.get(),
             gso_batches: cells.gso_batches.get(),
             late_errors: cells.late_errors.get(),
+            dropped: cells.dropped.get(),
             refused: cells.refused.get(),
             steered_in: cells.steered_in.get(),
             steered_out: cells.steered_out.get(),

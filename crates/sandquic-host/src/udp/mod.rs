@@ -7,6 +7,9 @@
 //! nearly all calls of a guest are done at once, which is what costs a runtime least. Systems without these offloads get
 //! the plain calls.
 //!
+//! What a guest has sent is sent also if it closes the socket or ends at once, by a trap too: where the system has no room,
+//! that is waited for until for a second nothing has been taken ([`UdpCtx::drain`]), and what is left is counted.
+//!
 //! An error that the system reports after its `send` has returned is returned by the socket's next one, which sends
 //! nothing itself. A guest that calls without ever waiting is made to wait every 256 calls.
 //!
@@ -48,7 +51,7 @@
 //! let state =
 //!     State { wasi: WasiCtx::builder().build(), udp: UdpCtx::all(options), table: ResourceTable::new() };
 //! let store = Store::new(&engine, state);
-//! // ... instantiate and run ...
+//! // ... instantiate and run; then, in an async function: store.data().udp.drain().await
 //! println!("{} datagrams by {} calls", counters.read().received, counters.read().receive_calls);
 //! # let _ = store;
 //! # Ok(())

@@ -54,6 +54,11 @@ impl Run {
         self.datagrams == 0
     }
 
+    /// How many are left to be sent.
+    pub(super) fn datagrams(&self) -> usize {
+        self.datagrams
+    }
+
     /// Whether a datagram may join: it goes where the others go, is no longer than they are, none was shorter, and
     /// there is room.
     pub(super) fn accepts(&self, datagram: &[u8], to: SocketAddr, max_segments: usize) -> bool {

@@ -6,12 +6,14 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+use tokio::time::timeout;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
 use super::context::Shared;
@@ -22,6 +24,12 @@ use super::turn::Turns;
 
 /// The largest datagram that `wasi:sockets` knows, in bytes; the system may know smaller ones only.
 const MAX_DATAGRAM: usize = u16::MAX as usize;
+
+/// How long a socket that its guest has no more waits for the system to take anything.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it is asked for room. The system tells of room by itself only when half of the buffer is free.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// A datagram and its peer, or why there is none.
 pub(super) type Received = Result<(Bytes, SocketAddr), Errno>;
@@ -76,6 +84,8 @@ struct State {
     late: Option<Errno>,
     /// The peer that was sent to last: it is permitted.
     last: Option<SocketAddr>,
+    /// When the guest dropped it.
+    closed: Option<Instant>,
 }
 
 impl State {
@@ -116,6 +126,7 @@ impl Socket {
                 max_segment: MAX_DATAGRAM,
                 late: None,
                 last: None,
+                closed: None,
             });
             Ok(Arc::new(Self { io, offloads, family, shared: shared.clone(), state }))
         }))
@@ -542,8 +553,24 @@ impl Socket {
         flushed
     }
 
-    /// Sends what is there, and waits for room until it is.
+    /// Sends what is there, and waits for room until it is; not for ever once the guest has closed the socket or ended.
     pub(super) async fn drain(&self) {
+        let (mut held, mut since) = (usize::MAX, Instant::now());
+        while timeout(ASK_EVERY, self.drained()).await.is_err() && self.flush_late().is_err() {
+            let mut state = self.lock();
+            let left = state.run.datagrams();
+            if left < held {
+                (held, since) = (left, Instant::now());
+            }
+            let closed = state.closed.or(self.shared.turns.finished());
+            if closed.is_some_and(|closed| since.max(closed).elapsed() >= PATIENCE) {
+                self.give_up(&mut state);
+                return;
+            }
+        }
+    }
+
+    async fn drained(&self) {
         loop {
             let sent = self.io.try_io(Interest::WRITABLE, || self.flush_late().map_err(Into::into));
             // An error of the socket itself will be told by its next call.
@@ -554,14 +581,23 @@ impl Socket {
             }
         }
     }
+
+    /// Drops what there was no room for.
+    fn give_up(&self, state: &mut State) {
+        self.shared.cells().dropped.add(state.run.datagrams() as u64);
+        state.run.clear();
+        state.blocked = false;
+    }
 }
 
 impl Socket {
     /// Sends what is there, since the guest drops its socket, whose port is free then. Only where the system has no room
-    /// is it kept until there is.
+    /// is it kept until there is, or until that takes too long.
     pub(super) fn close(self: Arc<Self>) {
         if self.flush_late().is_ok() {
             self.shared.turns.forget(&self);
+        } else {
+            self.lock().closed = Some(Instant::now());
         }
     }
 }
@@ -569,5 +605,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         let _ = self.flush_late();
+        let mut state = self.lock();
+        self.give_up(&mut state);
     }
 }

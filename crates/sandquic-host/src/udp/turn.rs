@@ -3,14 +3,18 @@
 //! Datagrams are held back only within a turn. Its first call of a socket wakes a task, which runs as soon as the
 //! guest waits for anything, since both are tasks of one thread; the task sends what is there. On a runtime of many
 //! threads it may run earlier, which only makes runs shorter.
+//!
+//! What the system has no room for is sent by a task for each such socket, for as long as it takes while the guest has the
+//! socket, and within bounds once it has not.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::socket::Socket;
 
@@ -25,6 +29,8 @@ pub(super) struct Turns {
     ended: Notify,
     unsent: Mutex<Vec<Arc<Socket>>>,
     task: Mutex<Option<JoinHandle<()>>>,
+    drains: Mutex<JoinSet<()>>,
+    finished: OnceLock<Instant>,
 }
 
 impl Turns {
@@ -89,7 +95,10 @@ impl Turns {
         let any = !sockets.is_empty();
         for socket in sockets {
             if socket.flush_late().is_err() {
-                tokio::spawn(async move { socket.drain().await });
+                let mut drains = self.drains.lock().unwrap_or_else(PoisonError::into_inner);
+                // Those that are done.
+                while drains.try_join_next().is_some() {}
+                drains.spawn(async move { socket.drain().await });
             }
         }
         any
@@ -99,13 +108,32 @@ impl Turns {
         std::mem::take(&mut *self.unsent.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the task, and sends what there is room for.
+    /// When the guest ended, if it has.
+    pub(super) fn finished(&self) -> Option<Instant> {
+        self.finished.get().copied()
+    }
+
+    /// Sends what all sockets hold, now that their guest has ended, and waits for room within bounds.
+    pub(super) async fn finish(&self) {
+        let _ = self.finished.set(Instant::now());
+        self.end_task();
+        self.send();
+        let mut drains = std::mem::take(&mut *self.drains.lock().unwrap_or_else(PoisonError::into_inner));
+        while drains.join_next().await.is_some() {}
+    }
+
+    /// Ends all tasks, and sends what there is room for.
     pub(super) fn stop(&self) {
-        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            task.abort();
-        }
+        self.end_task();
+        self.drains.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
         for socket in self.take() {
             let _: Result<(), Errno> = socket.flush_late();
+        }
+    }
+
+    fn end_task(&self) {
+        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The batched sockets with a real component (`guests/udp`), against sockets of this process, and beside Wasmtime's own.
 
-mod udp_support;
+mod faults;
+mod room;
+mod support;
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use sandquic_host::{Error, Udp};
-use udp_support::{Guest, PATIENCE, RELEASES, datagram, number, socket};
+use support::{Guest, PATIENCE, RELEASES, datagram, number, socket};
 
 #[test]
 fn order_and_boundaries_are_kept_for_every_mix_of_sizes() {

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use sandquic_host::udp::{Counters, Counts};
 use sandquic_host::{Captured, Error, Host, HostOptions, Network, Output, Program, RunOptions, Udp};
 
+pub(crate) mod network;
+
 /// What is in a datagram, as the component makes it.
 #[path = "../../../../guests/udp/src/pattern.rs"]
 mod pattern;
@@ -114,6 +116,16 @@ impl Running {
         panic!("it has bound no socket: {}", self.output.text());
     }
 
+    /// Whether it still runs, or has ended in a way that nobody has asked for yet.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.status.try_recv(), Err(std::sync::mpsc::TryRecvError::Empty))
+    }
+
+    /// What it has printed.
+    pub(crate) fn output(&self) -> String {
+        self.output.text()
+    }
+
     /// Waits for its end: its status, what it printed, and what its sockets counted.
     pub(crate) fn end(self) -> (Result<i32, Error>, String, Counts) {
         let status = self.status.recv_timeout(PATIENCE);
@@ -129,7 +141,7 @@ fn host(udp: Udp) -> &'static Host {
     })
 }
 
-fn program() -> &'static Program {
+pub(crate) fn program() -> &'static Program {
     static PROGRAM: OnceLock<Program> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/guests/udp.wasm");
