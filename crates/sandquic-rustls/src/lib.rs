@@ -8,8 +8,8 @@ mod hash;
 mod hkdf;
 mod hmac;
 pub mod kx_group;
-// Natively `crrl` is faster; there it is for the tests.
-#[cfg(any(test, target_family = "wasm"))]
+// Natively `crrl` is faster; there it is for the tests, and for the fuzz targets.
+#[cfg(any(test, fuzzing, target_family = "wasm"))]
 mod p256_vartime;
 mod quic;
 mod random;

