@@ -85,25 +85,19 @@ impl Incoming {
         let list: *mut Datagram = std::ptr::with_exposed_provenance_mut(outcome.value as usize);
         // SAFETY: the host made a list of so many in memory of ours, and gave it away; it is freed when this is dropped.
         let list = unsafe { Vec::from_raw_parts(list, len, len) };
-        let offered = room.filter(|_| used > 0).map(|(at, _)| at.as_ptr().addr());
+        let start = room.map_or(0, |(at, _)| at.as_ptr().addr());
         for datagram in list {
             let at = datagram.data.addr();
-            let contents = match offered {
-                Some(start) if datagram.len > 0 && (start..start + used).contains(&at) => {
-                    // SAFETY: the host wrote so many bytes there.
-                    unsafe { self.pool.take_at(datagram.data, datagram.len) }
-                }
+            let contents = if datagram.len > 0 && (start..start + used).contains(&at) {
+                // SAFETY: the host wrote so many bytes there.
+                unsafe { self.pool.take_at(datagram.data, datagram.len) }
+            } else {
                 // SAFETY: the host asked for these bytes alone, and gave them away.
-                _ => BytesMut::from(Bytes::from(unsafe { super::own(datagram.data, datagram.len) })),
+                BytesMut::from(Bytes::from(unsafe { super::own(datagram.data, datagram.len) }))
             };
             take(contents, address::read(&datagram.from));
         }
         Ok((asked, len))
-    }
-
-    /// The stream, for everything else.
-    pub fn stream(&self) -> &IncomingDatagramStream {
-        &self.stream
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) fn offering<T>(room: Option<(NonNull<u8>, usize)>, call: impl FnOnce(
     OFFER.used.set(0);
     let result = call();
     OFFER.len.set(0);
-    (result, OFFER.used.get())
+    // Whatever is at these addresses later was not offered.
+    (result, OFFER.used.take())
 }
 
 unsafe extern "C" {
@@ -51,8 +52,12 @@ unsafe extern "C" fn cabi_import_realloc(
         OFFER.used.set(used + new_len);
         return OFFER.at.get().wrapping_add(used);
     }
-    if old_len > 0 && (old.addr().wrapping_sub(OFFER.at.get().addr())) < used {
-        // A list that grows beyond its first guess, which a host may do with text.
+    let offset = old.addr().wrapping_sub(OFFER.at.get().addr());
+    if old_len > 0 && offset < used {
+        // A list that grows beyond its first guess, which a host may do with text, and leaves the room.
+        if offset + old_len == used {
+            OFFER.used.set(offset);
+        }
         // SAFETY: a new block.
         let new = unsafe { cabi_realloc(ptr::null_mut(), 0, align, new_len) };
         // SAFETY: as many bytes as both have; the new block is nobody else's.
