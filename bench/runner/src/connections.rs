@@ -235,15 +235,7 @@ fn start(
     let mut server = Process::spawn("the server", &mut command, None)?;
     let deadline = Instant::now() + START;
     for _ in 0..instances {
-        loop {
-            match server.next_event(deadline.saturating_duration_since(Instant::now())) {
-                Event::Out(line) if line.starts_with("listening ") => break,
-                Event::Out(_) => {}
-                Event::Err(line) => return Err(Error::failed(format!("the server says: {line}"))),
-                Event::Closed => return Err(Error::failed("the server has ended before it listened")),
-                Event::Quiet => return Err(Error::failed("the server does not begin to listen")),
-            }
-        }
+        server.listening(deadline)?;
     }
     Ok((server, address))
 }

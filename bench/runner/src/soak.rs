@@ -396,16 +396,9 @@ fn server(
     command.args([&args.server, "--", "--listen", "127.0.0.1:0", "--size", &args.size.to_string()]);
     command.args(["--cert", &format!("/keys/{CERTIFICATE}"), "--key", &format!("/keys/{KEY}")]);
     let mut server = Process::spawn("the server", &mut command, None)?;
-    match server.next_event(START) {
-        Event::Out(line) => {
-            let address = line.strip_prefix("listening ").and_then(|address| address.parse().ok());
-            let address = address.ok_or_else(|| Error::failed(format!("the server says: {line}")))?;
-            Ok((server, address))
-        }
-        Event::Err(line) => Err(Error::failed(format!("the server says: {line}"))),
-        Event::Closed => Err(Error::failed("the server has ended before it listened")),
-        Event::Quiet => Err(Error::failed("the server does not begin to listen")),
-    }
+    let address = server.listening(Instant::now() + START)?;
+    let address = address.parse().map_err(|_| Error::failed(format!("the server listens on {address}")))?;
+    Ok((server, address))
 }
 
 fn client(

@@ -95,6 +95,23 @@ impl Process {
         self.child.id()
     }
 
+    /// Waits until it prints `listening ADDRESS`, and gives the rest of that line. A line on its standard error is a complaint.
+    pub(crate) fn listening(&mut self, deadline: Instant) -> Result<String, Error> {
+        let complaint = loop {
+            match self.next_event(deadline.saturating_duration_since(Instant::now())) {
+                Event::Out(line) => {
+                    if let Some(address) = line.strip_prefix("listening ") {
+                        return Ok(address.to_owned());
+                    }
+                }
+                Event::Err(line) => break format!("says: {line}"),
+                Event::Closed => break "has ended before it listened".to_owned(),
+                Event::Quiet => break "does not begin to listen".to_owned(),
+            }
+        };
+        Err(Error::failed(format!("{} {complaint}", self.name)))
+    }
+
     /// Waits for the next event, at most this long.
     pub(crate) fn next_event(&mut self, patience: Duration) -> Event {
         let until = Instant::now() + patience;
