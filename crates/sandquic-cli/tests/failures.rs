@@ -3,7 +3,8 @@
 
 mod support;
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use support::End::{Sandbox, Stock};
@@ -50,6 +51,43 @@ fn a_client_that_disappears_does_not_hold_the_server() {
     // It was not served, so the one connection is still to come.
     finish(client(Stock, work.path(), &server.address, &[])).check_reports(1, 300 << 20);
     assert_eq!(server.process.finish().status, Some(0));
+}
+
+#[test]
+fn a_client_whose_close_is_lost_has_been_served() {
+    const SIZE: u64 = 200_000;
+    let work = tempfile::tempdir().unwrap();
+    let mut server = server(Sandbox, work.path(), Serve::Size(SIZE), &["--once", "--idle-timeout", "2"]);
+    // From the last of the content on, nothing that the client sends arrives.
+    let address = relay(server.address.parse().unwrap(), SIZE as usize);
+    finish(client(Stock, work.path(), &address, &[])).check_reports(1, SIZE);
+    server.process.line(|line| line.ends_with("timed out; its requests were answered"));
+    assert_eq!(server.process.finish().status, Some(0));
+}
+
+/// Carries datagrams between one client and `server`, the client's until `bytes` bytes have gone to it. Returns the
+/// address for the client. Ends once nothing has come for a while.
+fn relay(server: SocketAddr, bytes: usize) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut client, mut carried) = (None, 0);
+        let mut datagram = vec![0; 65_535];
+        while let Ok((length, from)) = socket.recv_from(&mut datagram) {
+            let to = if from == server {
+                carried += length;
+                client
+            } else {
+                client = Some(from);
+                (carried < bytes).then_some(server)
+            };
+            if let Some(to) = to {
+                socket.send_to(&datagram[..length], to).unwrap();
+            }
+        }
+    });
+    address
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Content {
     }
 }
 
-/// Serves one connection until the client closes it; an error if no request was served.
+/// Serves one connection until the client closes it; an error if a request was not answered whole, or none came.
 async fn session(incoming: Incoming, content: &Content, instance: &str) -> Result<(), Error> {
     let address = incoming.remote_address();
     let failed = |error: &(dyn std::error::Error + 'static)| {
@@ -147,6 +147,13 @@ async fn session(incoming: Incoming, content: &Content, instance: &str) -> Resul
             Err(ConnectionError::ApplicationClosed(close))
                 if close.error_code == code::DONE && requests > 0 =>
             {
+                return Ok(());
+            }
+            // Each request of a connection is answered before the next is taken, so all of them are. A client is
+            // gone as soon as it has what it came for: if its last packets are lost, with the close and perhaps an
+            // acknowledgement, nobody is left to send them again (RFC 9000, 10.2.1).
+            Err(error @ (ConnectionError::TimedOut | ConnectionError::Reset)) if requests > 0 => {
+                eprintln!("transfer-server: {}; its requests were answered", failed(&error));
                 return Ok(());
             }
             Err(error) => return Err(failed(&error)),
