@@ -43,8 +43,10 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
     let mut tally = all_guests(workspace, toolchain);
     timed(&mut tally, "target/release/sandquic, sandquic-bench-host", || command(workspace));
-    for (name, flags) in peers() {
-        timed(&mut tally, &format!("target/release/sandquic-peer-{name}"), || peer(workspace, name, &flags));
+    for (name, difference) in peers() {
+        timed(&mut tally, &format!("target/release/sandquic-peer-{name}"), || {
+            peer(workspace, name, &difference)
+        });
     }
     tally
 }
@@ -89,37 +91,59 @@ fn native_128() -> String {
     vectors.to_owned() + &soft.collect::<String>()
 }
 
-/// The builds of the benchmarks' native peer: what its name ends with, and its `RUSTFLAGS`.
-fn peers() -> Vec<(&'static str, String)> {
-    let one = |name: &str, value: &str| format!(r#"--cfg {name}="{value}""#);
+/// How a build of the benchmarks' native peer differs from the command's own ciphers.
+enum Peer {
+    /// In the flags of every crate.
+    Flags(String),
+    /// In one `cfg` of our kernels.
+    Cfg { name: &'static str, value: &'static str },
+}
+
+/// The builds of the benchmarks' native peer: what its name ends with, and how it differs.
+fn peers() -> Vec<(&'static str, Peer)> {
+    let soft = |name| Peer::Cfg { name, value: "soft" };
     let mut peers = vec![
-        ("128", native_128()),
-        ("no-aes", one("sandquic_aes", "soft")),
-        ("no-clmul", one("sandquic_clmul", "soft")),
+        ("128", Peer::Flags(native_128())),
+        ("no-aes", soft("sandquic_aes")),
+        ("no-clmul", soft("sandquic_clmul")),
     ];
     if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-        peers.push(("no-avx2", one("sandquic_backend", "sse2")));
+        peers.push(("no-avx2", Peer::Cfg { name: "sandquic_backend", value: "sse2" }));
     }
     peers
 }
 
-/// Builds the benchmarks' native peer with flags of its own, beside the command.
-fn peer(workspace: &Workspace, name: &str, flags: &str) -> Result<()> {
-    // One folder for all: cargo keeps what other flags made. Procedural macros and build scripts are even shared, since they
-    // get no flags where a target is named.
-    let dir = workspace.target("native-peers");
-    let target = host()?;
-    workspace
-        .cargo()
-        .words("build --release --package sandquic-peer --target")
-        .arg(&target)
-        .env("CARGO_TARGET_DIR", &dir)
-        .env("RUSTFLAGS", flags)
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .run()?;
+/// Builds the benchmarks' native peer beside the command.
+fn peer(workspace: &Workspace, name: &str, peer: &Peer) -> Result<()> {
     let built = |name: &str| format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let from = dir.join(target).join("release").join(built("sandquic-peer"));
     let to = workspace.sandquic().with_file_name(built(&format!("sandquic-peer-{name}")));
+    let from = match peer {
+        Peer::Flags(flags) => {
+            let dir = workspace.target("native-peers");
+            // Procedural macros and build scripts get no flags where a target is named.
+            let target = host()?;
+            workspace
+                .cargo()
+                .words("build --release --package sandquic-peer --target")
+                .arg(&target)
+                .env("CARGO_TARGET_DIR", &dir)
+                .env("RUSTFLAGS", flags)
+                .env_remove("CARGO_ENCODED_RUSTFLAGS")
+                .run()?;
+            dir.join(target).join("release").join(built("sandquic-peer"))
+        }
+        Peer::Cfg { name, value } => {
+            let wrapper = own_program(workspace, "member-rustc")?;
+            let named = wrapper.with_file_name(built(&format!("member-rustc.{name}.{value}")));
+            update(&wrapper, &named)?;
+            // Beside the command and with the same choice of features, so that the dependencies are built already.
+            native(workspace, "build --release")?
+                .words("--bin sandquic-peer")
+                .env("RUSTC_WORKSPACE_WRAPPER", &named)
+                .run()?;
+            workspace.sandquic().with_file_name(built("sandquic-peer"))
+        }
+    };
     update(&from, &to)
 }
 
@@ -130,12 +154,12 @@ fn host() -> Result<String> {
     host.map(str::to_owned).ok_or_else(|| Error::Failed("rustc does not name its host".to_owned()))
 }
 
-/// Builds the wrapper of rustc that gives wide-arithmetic to our kernels alone (its source says why), beside this program.
-fn scoped_rustc(workspace: &Workspace) -> Result<PathBuf> {
-    workspace.cargo().words("build --quiet --package xtask --bin scoped-rustc").run()?;
+/// Builds another program of this package, a wrapper of rustc (its source says what for), beside this one.
+fn own_program(workspace: &Workspace, name: &str) -> Result<PathBuf> {
+    workspace.cargo().words("build --quiet --package xtask --bin").arg(name).run()?;
     let here = std::env::current_exe()
         .map_err(|error| Error::Failed(format!("cannot tell where this program is: {error}")))?;
-    Ok(here.with_file_name(format!("scoped-rustc{}", std::env::consts::EXE_SUFFIX)))
+    Ok(here.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Cargo over every member that is built natively.
@@ -163,7 +187,9 @@ fn guests(workspace: &Workspace, toolchain: Toolchain, build: &Build) -> Result<
         cargo = cargo.args(["--features", build.features]);
     }
     if build.is_wide() {
-        cargo = cargo.env("RUSTC_WRAPPER", scoped_rustc(workspace)?).env("CARGO_PROFILE_GUEST_LTO", "off");
+        cargo = cargo
+            .env("RUSTC_WRAPPER", own_program(workspace, "scoped-rustc")?)
+            .env("CARGO_PROFILE_GUEST_LTO", "off");
     }
     cargo.run()?;
 
