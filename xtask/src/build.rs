@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Instant;
 
 use crate::cmd::Cmd;
@@ -41,7 +42,19 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 
 /// Builds everything; each call of cargo counts as one check.
 pub(crate) fn all(workspace: &Workspace, toolchain: Toolchain) -> Tally {
-    let mut tally = all_guests(workspace, toolchain);
+    // Side by side: a guest is optimized as a whole by one thread.
+    let mut tally = thread::scope(|scope| {
+        let libraries = scope.spawn(|| {
+            let mut tally = Tally::default();
+            timed(&mut tally, "libraries, Wasmtime among what they need", || libraries(workspace));
+            tally
+        });
+        let mut tally = all_guests(workspace, toolchain);
+        tally.add(
+            libraries.join().unwrap_or_else(|_| Tally::failure("build: xtask itself failed".to_owned())),
+        );
+        tally
+    });
     timed(&mut tally, "target/release/sandquic, sandquic-bench-host", || command(workspace));
     for (name, difference) in peers() {
         timed(&mut tally, &format!("target/release/sandquic-peer-{name}"), || {
@@ -67,12 +80,17 @@ fn timed(tally: &mut Tally, name: &str, build: impl FnOnce() -> Result<()>) {
     tally.check(&format!("{name} ({})", time(started.elapsed())), outcome);
 }
 
-/// Builds the `sandquic` command with the guests that are there, and the other program that holds Wasmtime. Chosen out of the whole workspace, for which cargo unites
-/// features: the tests then find Wasmtime built as they need it.
-fn command(workspace: &Workspace) -> Result<()> {
+/// Builds the libraries of the command, Wasmtime among what they need. Out of the whole workspace, for which cargo
+/// unites features: the command and the tests then find all of it built as they need it.
+fn libraries(workspace: &Workspace) -> Result<()> {
     if !workspace.sandquic().exists() {
-        eprintln!("build: Wasmtime is compiled first, once: 12 minutes or so on two cores");
+        eprintln!("build: Wasmtime is compiled beside the guests, once: 12 minutes or so on two cores");
     }
+    native(workspace, "build --release")?.words("--lib").run()
+}
+
+/// Builds the `sandquic` command with the guests that are there, and the other programs that hold a guest or Wasmtime.
+fn command(workspace: &Workspace) -> Result<()> {
     native(workspace, "build --release")?
         .words("--bin sandquic --bin sandquic-bench-host --bin sandquic-unprotected")
         .run()
