@@ -153,7 +153,7 @@ async fn session(incoming: Incoming, content: &Content, instance: &str) -> Resul
             // gone as soon as it has what it came for: if its last packets are lost, with the close and perhaps an
             // acknowledgement, nobody is left to send them again (RFC 9000, 10.2.1).
             Err(error @ (ConnectionError::TimedOut | ConnectionError::Reset)) if requests > 0 => {
-                eprintln!("transfer-server: {}; its requests were answered", failed(&error));
+                eprintln!("transfer-server: {}", failed(&error));
                 return Ok(());
             }
             Err(error) => return Err(failed(&error)),
