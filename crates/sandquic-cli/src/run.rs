@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use std::process::ExitCode;
 
 use sandquic_host::instances::Ended;
+use sandquic_host::udp::{Counters, UdpOptions};
 use sandquic_host::{
     Cache, DEFAULT_MAX_MEMORY, Error, Host, HostOptions, Instances, Network, Preopen, Profile, Program,
     RunOptions, Udp,
@@ -32,7 +33,9 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
     words.next_if(|word| word == "--");
     let args: Vec<String> = words.collect();
 
+    let counters = Counters::new();
     let options = || RunOptions {
+        udp: UdpOptions { counters: counters.clone(), ..UdpOptions::default() },
         args: args.clone(),
         env: variables.clone(),
         preopens: preopens.clone(),
@@ -51,9 +54,16 @@ pub(crate) fn run(arguments: RunArgs) -> Result<ExitCode, Failure> {
         ..HostOptions::default()
     })?;
     let status = match arguments.instances {
-        None => host.run(&program, options()).map_err(failure)?,
-        Some(count) => instances(&host, &program, count, options)?,
+        None => host.run(&program, options()).map_err(failure),
+        Some(count) => instances(&host, &program, count, options),
     };
+    let dropped = counters.read().dropped;
+    if dropped > 0 {
+        eprintln!(
+            "sandquic: {dropped} datagrams of the program were given up: for three seconds the network took none"
+        );
+    }
+    let status = status?;
     // The system keeps eight bits. A status that they cannot hold must not turn into success.
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }

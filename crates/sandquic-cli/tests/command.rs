@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::process::Command;
 
 use support::{finish, guest, sandquic};
 
@@ -135,6 +136,16 @@ fn a_second_start_compiles_nothing() {
     let second = run();
     assert_eq!(entries(), kept, "the second start found it");
     assert_eq!((first.status, first.stdout), (second.status, second.stdout));
+}
+
+#[test]
+fn compile_tells_that_the_code_cannot_be_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    // No file may be larger than a few KiB, as on a full disk.
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap "" XFSZ; ulimit -f 8; exec "$@""#, "sh", env!("CARGO_BIN_EXE_sandquic")]);
+    command.arg("compile").arg(guest("udp")).env("SANDQUIC_CACHE_DIR", directory.path());
+    finish(command).check_failure(1, "sandquic: cannot keep compiled code in ", &["SANDQUIC_CACHE_DIR"]);
 }
 
 #[test]

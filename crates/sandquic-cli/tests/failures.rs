@@ -3,11 +3,11 @@
 
 mod support;
 
-use std::net::{SocketAddr, UdpSocket};
-use std::thread;
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use support::End::{Sandbox, Stock};
+use support::End::{Sandbox, SandboxP2, Stock};
+use support::quic::{config, endpoint};
 use support::{Process, Serve, client, client_with_file, finish, guest, pki, sandquic, server};
 
 /// Far more than can arrive before a process is killed.
@@ -54,40 +54,33 @@ fn a_client_that_disappears_does_not_hold_the_server() {
 }
 
 #[test]
-fn a_client_whose_close_is_lost_has_been_served() {
-    const SIZE: u64 = 200_000;
-    let work = tempfile::tempdir().unwrap();
-    let mut server = server(Sandbox, work.path(), Serve::Size(SIZE), &["--once", "--idle-timeout", "2"]);
-    // From the last of the content on, nothing that the client sends arrives.
-    let address = relay(server.address.parse().unwrap(), SIZE as usize);
-    finish(client(Stock, work.path(), &address, &[])).check_reports(1, SIZE);
-    server.process.line(|line| line.ends_with(": timed out"));
-    assert_eq!(server.process.finish().status, Some(0));
-}
-
-/// Carries datagrams between one client and `server`, the client's until `bytes` bytes have gone to it. Returns the
-/// address for the client. Ends once nothing has come for a while.
-fn relay(server: SocketAddr, bytes: usize) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(SOON)).unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        let (mut client, mut carried) = (None, 0);
-        let mut datagram = vec![0; 65_535];
-        while let Ok((length, from)) = socket.recv_from(&mut datagram) {
-            let to = if from == server {
-                carried += length;
-                client
-            } else {
-                client = Some(from);
-                (carried < bytes).then_some(server)
-            };
-            if let Some(to) = to {
-                socket.send_to(&datagram[..length], to).unwrap();
+fn a_client_that_is_gone_has_been_served_if_it_has_said_that_it_has_all() {
+    const SIZE: usize = 20_000;
+    for (end, says_so) in [(Sandbox, true), (Sandbox, false), (SandboxP2, true), (SandboxP2, false)] {
+        let work = tempfile::tempdir().unwrap();
+        let flags = ["--once", "--idle-timeout", "2"];
+        let mut server = server(end, work.path(), Serve::Size(SIZE as u64), &flags);
+        let address = server.address.parse().unwrap();
+        let gone = sandquic::block_on(async {
+            let endpoint = endpoint(&config());
+            let connection = endpoint.connect(address, "localhost").unwrap().await.unwrap();
+            let (mut send, mut recv) = connection.open_bi().await.unwrap();
+            send.write_all(&[0]).await.unwrap();
+            if says_so {
+                assert_eq!(recv.read_to_end(1 << 20).await.unwrap().len(), 16 + SIZE);
+                send.finish().unwrap();
+                assert_eq!(send.stopped().await.unwrap(), None);
             }
+            (endpoint, connection, send, recv)
+        });
+        // From now on nobody drives its socket: its close is not sent.
+        std::mem::forget(gone);
+        server.process.line(|line| line.starts_with("transfer-server: ") && line.ends_with(": timed out"));
+        if !says_so {
+            finish(client(Stock, work.path(), &server.address, &[])).check_reports(1, SIZE as u64);
         }
-    });
-    address
+        assert_eq!(server.process.finish().status, Some(0), "{end:?} {says_so}");
+    }
 }
 
 #[test]

@@ -3,14 +3,10 @@
 mod support;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use sandquic::crypto::rustls::QuicClientConfig;
-use sandquic::{ClientConfig, Connection, Endpoint, TransportConfig, VarInt};
-use support::{PATIENCE, Process, guest, mapping, pki, sandquic};
+use sandquic::{Connection, VarInt};
+use support::quic::{config, endpoint};
+use support::{Process, finish, guest, mapping, pki, sandquic};
 
 /// What a request brings: length, checksum, content.
 const SIZE: usize = 10_000;
@@ -48,33 +44,24 @@ impl Server {
     }
 }
 
-fn config() -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(pki().join("ca.pem")).unwrap()).unwrap();
-    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(sandquic_rustls::provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"sandquic-transfer/1".to_vec()];
-    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
-    let mut transport = TransportConfig::default();
-    transport.max_idle_timeout(Some(PATIENCE.try_into().unwrap()));
-    config.transport_config(Arc::new(transport));
-    config
-}
-
-fn endpoint(config: &ClientConfig) -> Endpoint {
-    let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    endpoint.set_default_client_config(config.clone());
-    endpoint
-}
-
 async fn fetch(connection: &Connection) {
     let (mut send, mut recv) = connection.open_bi().await.unwrap();
     send.write_all(&[0]).await.unwrap();
     send.finish().unwrap();
     assert_eq!(recv.read_to_end(1 << 20).await.unwrap().len(), 16 + SIZE);
+}
+
+#[test]
+fn a_port_of_another_server_is_not_shared() {
+    let server = server(2, &[]);
+    let mut command = sandquic();
+    command.args(["run", "--inherit-network", "--instances", "2"]);
+    command.arg("--dir-ro").arg(mapping(&pki(), "/pki")).arg(guest("transfer-server")).arg("--");
+    command.args(["--listen", &server.address.to_string(), "--size", "1"]);
+    command.args(["--cert", "/pki/p256.pem", "--key", "/pki/p256.key.pem"]);
+    let output = finish(command);
+    assert_eq!(output.status, Some(1), "{output:?}");
+    assert_eq!(output.stderr.matches("in use").count(), 2, "{output:?}");
 }
 
 #[test]

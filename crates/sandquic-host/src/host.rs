@@ -126,9 +126,11 @@ impl Host {
     /// Compiles a program, so that a later run finds its code on disk. A host without a cache only checks it.
     ///
     /// # Errors
-    /// [`Error::Invalid`].
+    /// [`Error::Invalid`]; [`Error::Cache`] if the code cannot be kept.
     pub fn compile(&self, program: &Program) -> Result<(), Error> {
-        self.code(program).map(drop)
+        let Some(cache) = &self.cache else { return self.code(program).map(drop) };
+        let (_, kept) = cache.code(&self.engine, program).map_err(|error| invalid(program, &error))?;
+        kept.map_err(|error| Error::Cache { path: cache.path().to_owned(), detail: format!("{error:#}") })
     }
 
     /// Runs a program to its end, on this thread, and returns its exit status.
@@ -171,7 +173,8 @@ impl Host {
 
     fn code(&self, program: &Program) -> Result<Code, Error> {
         let code = match &self.cache {
-            Some(cache) => cache.code(&self.engine, program),
+            // That it cannot be kept does not keep the program from running.
+            Some(cache) => cache.code(&self.engine, program).map(|(code, _)| code),
             None => Code::compile(&self.engine, program),
         };
         code.map_err(|error| invalid(program, &error))

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use sandquic::{Connection, ConnectionError, Endpoint, ReadError, ReadExactError, RecvStream, WriteError};
+use sandquic::{
+    Connection, ConnectionError, Endpoint, ReadError, ReadExactError, RecvStream, SendStream, WriteError,
+};
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
 use crate::progress::Progress;
+use crate::say::{self, complain, say};
 use crate::{
     ClientOptions, Direction, Error, GET, PUT, Pattern, Providers, Report, Source, code, error, handshakes,
     options, tls,
@@ -28,13 +31,13 @@ const WRITE_SIZE: usize = 256 * 1024;
 /// Returns the exit status: 0, 1 (failed), 2 (usage).
 pub async fn client(arguments: &[String], providers: &impl Providers) -> u8 {
     if options::asks_for_help(arguments) {
-        println!("{}", options::CLIENT_USAGE);
+        say(options::CLIENT_USAGE);
         return 0;
     }
     match run(arguments, providers).await {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("transfer-client: {error}");
+            complain(format_args!("transfer-client: {error}"));
             error.status()
         }
     }
@@ -46,7 +49,11 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     let tls::Client { config, verifications, tickets } = tls::client_config(&options, provider)?;
     // A file that is not there should be found before a server is bothered.
     let out = match &options.direction {
-        Direction::Get(Some(path)) => Some(File::create(path).map_err(|e| error::file("write", path, &e))?),
+        // What it holds is kept until there is something else.
+        Direction::Get(Some(path)) => {
+            let file = File::options().write(true).create(true).truncate(false).open(path);
+            Some(file.map_err(|e| error::file("write", path, &e))?)
+        }
         _ => None,
     };
     let local = match options.connect {
@@ -59,9 +66,9 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     endpoint.set_default_client_config(config);
     if let Some(wanted) = options.handshakes {
         let report = handshakes::run(&endpoint, &options, wanted, &verifications, &tickets).await?;
-        println!("{}", if options.json { report.json() } else { report.to_string() });
+        let said = say::report(if options.json { report.json() } else { report.to_string() });
         endpoint.wait_idle().await;
-        return Ok(());
+        return said;
     }
 
     let progress = Progress::new(options.progress);
@@ -71,7 +78,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     let mut failure = None;
     while let Some(outcome) = transfers.next().await {
         let checked = outcome.and_then(|report| {
-            println!("{}", if options.json { report.json() } else { report.to_string() });
+            say::report(if options.json { report.json() } else { report.to_string() })?;
             check(&report)
         });
         if let Err(error) = checked {
@@ -174,19 +181,58 @@ impl Sink {
     }
 }
 
-pub(crate) async fn get(
+/// Gets the server's content, and makes sure that the server knows that it has come.
+async fn get(
     connection: &Connection,
     peer: &Peer,
-    mut out: Option<Sink>,
+    out: Option<Sink>,
     progress: &Progress,
 ) -> Result<Moved, Error> {
     let started = Instant::now();
-    let (mut send, mut recv) = connection.open_bi().await.map_err(|e| peer.lost(&e))?;
-    send.write_all(&[GET]).await.map_err(|e| peer.write(&e))?;
+    let (mut send, recv) = ask(connection, peer).await?;
+    let moved = take(recv, peer, started, out, progress).await?;
+    let _ = send.finish();
+    // The content is here: whatever becomes of the connection now does not matter.
+    let _ = send.stopped().await;
+    Ok(moved)
+}
+
+/// Gets the server's content without a word to it afterwards.
+pub(crate) async fn get_only(
+    connection: &Connection,
+    peer: &Peer,
+    progress: &Progress,
+) -> Result<Moved, Error> {
+    let started = Instant::now();
+    let (mut send, recv) = ask(connection, peer).await?;
     // The server cannot have reset its side yet, so this only fails with the connection, which the read reports.
     let _ = send.finish();
+    take(recv, peer, started, None, progress).await
+}
+
+async fn ask(connection: &Connection, peer: &Peer) -> Result<(SendStream, RecvStream), Error> {
+    let (mut send, recv) = connection.open_bi().await.map_err(|e| peer.lost(&e))?;
+    send.write_all(&[GET]).await.map_err(|e| peer.write(&e))?;
+    Ok((send, recv))
+}
+
+/// Takes what the server sends.
+async fn take(
+    mut recv: RecvStream,
+    peer: &Peer,
+    started: Instant,
+    mut out: Option<Sink>,
+    progress: &Progress,
+) -> Result<Moved, Error> {
     let (length, expected) = answer(&mut recv, peer).await?;
     let answered = Instant::now();
+    if let Some(out) = &out {
+        let file = out.file.get_ref();
+        // A device or a pipe has no length.
+        if file.metadata().is_ok_and(|file| file.is_file()) {
+            file.set_len(0).map_err(|e| error::file("write", &out.path, &e))?;
+        }
+    }
     let mut hash = Xxh64::new(0);
     let mut bytes = 0;
     let mut pieces: [Bytes; PIECES] = std::array::from_fn(|_| Bytes::new());

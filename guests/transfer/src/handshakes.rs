@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join;
 use sandquic::{Connection, Endpoint};
 
-use crate::client::{Moved, Peer, get};
+use crate::client::{Moved, Peer, get_only};
 use crate::progress::Progress;
 use crate::{
     ClientOptions, Error, Handshakes, HandshakesReport, Mode, Tickets, Verifications, code, error,
@@ -101,15 +101,15 @@ async fn connect(
         Ok((connection, accepted)) => {
             let accepted = async { (accepted.await, started.elapsed()) };
             let (moved, (accepted, handshake)) =
-                join(get(&connection, &peer, None, &progress), accepted).await;
+                join(get_only(&connection, &peer, &progress), accepted).await;
             // What a server rejects has to be asked again, now that the handshake is over.
-            let moved = if accepted { moved? } else { get(&connection, &peer, None, &progress).await? };
+            let moved = if accepted { moved? } else { get_only(&connection, &peer, &progress).await? };
             (connection, handshake, accepted, moved)
         }
         Err(connecting) => {
             let connection = connecting.await.map_err(failed)?;
             let handshake = started.elapsed();
-            let moved = get(&connection, &peer, None, &progress).await?;
+            let moved = get_only(&connection, &peer, &progress).await?;
             (connection, handshake, false, moved)
         }
     };

@@ -9,8 +9,12 @@
 //!
 //! | request | client sends | server answers |
 //! | --- | --- | --- |
-//! | get | `00`, end | length (u64), XXH64 of the content with seed 0 (u64), the content, end |
+//! | get | `00`, end once it has the content | length (u64), XXH64 of the content with seed 0 (u64), the content, end |
 //! | put | `01`, length (u64), the content, end | length received (u64), XXH64 of what was received (u64), end |
+//!
+//! By the end of its side the client says that all has come; it waits until that is acknowledged before it closes the
+//! connection, so that the server learns of it even if the close is lost. Where only short connections are counted
+//! (`--handshakes`), the end comes with the request.
 //!
 //! A server answers before the handshake is complete where a client asks so early (0-RTT): a request changes nothing, so
 //! it may be replayed.
@@ -19,7 +23,6 @@
 //! nothing about who sent it: that is TLS's part.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the two sides are programs")]
 
 mod client;
 mod content;
@@ -28,6 +31,7 @@ mod handshakes;
 mod options;
 mod progress;
 mod report;
+mod say;
 mod server;
 mod tls;
 
@@ -48,7 +52,7 @@ pub async fn peer(arguments: &[String], providers: &impl Providers) -> u8 {
         Some((role, flags)) if role == "client" => client(flags, providers).await,
         Some((role, flags)) if role == "server" => server(flags, providers).await,
         _ => {
-            eprintln!("say first what to be: client or server; then --help shows the flags");
+            say::complain("say first what to be: client or server; then --help shows the flags");
             2
         }
     }

@@ -121,8 +121,8 @@ pub struct ServerOptions {
     pub key: String,
     /// What clients get.
     pub source: Source,
-    /// End after this many connections have been served (`--connections`; `--once` is 1): their requests answered, and
-    /// the connection closed or its client gone.
+    /// End after this many connections have been served (`--connections`; `--once` is 1): their clients
+    /// have said that they have all.
     pub connections: Option<usize>,
     /// Size of the socket's receive buffer to ask for, in bytes (`--recv-buffer`).
     pub recv_buffer: Option<usize>,

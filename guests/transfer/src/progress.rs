@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use crate::say::complain;
+
 /// The least time between two lines.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -35,14 +37,14 @@ impl Progress {
         let now = Instant::now();
         if now.duration_since(self.printed.get()) >= PAUSE {
             self.printed.set(now);
-            eprintln!("progress {sum}");
+            complain(format_args!("progress {sum}"));
         }
     }
 
     /// The last line, with the whole sum.
     pub(crate) fn finish(&self) {
         if self.on {
-            eprintln!("progress {}", self.bytes.get());
+            complain(format_args!("progress {}", self.bytes.get()));
         }
     }
 }

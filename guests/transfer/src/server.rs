@@ -6,10 +6,13 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
-use sandquic::{Connection, ConnectionError, Incoming, ReadExactError, RecvStream, SendStream, instance};
+use sandquic::{
+    Connection, ConnectionError, Incoming, ReadError, ReadExactError, RecvStream, SendStream, instance,
+};
 use xxhash_rust::xxh64::Xxh64;
 
 use crate::content::file_chunks;
+use crate::say::{complain, say};
 use crate::{
     Error, GET, PUT, Pattern, Providers, ServerOptions, Source, checksum, code, error, options, tls,
 };
@@ -18,13 +21,13 @@ use crate::{
 /// exit status: 0, 1 (failed), 2 (usage).
 pub async fn server(arguments: &[String], providers: &impl Providers) -> u8 {
     if options::asks_for_help(arguments) {
-        println!("{}", options::SERVER_USAGE);
+        say(options::SERVER_USAGE);
         return 0;
     }
     match run(arguments, providers).await {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("transfer-server: {error}");
+            complain(format_args!("transfer-server: {error}"));
             error.status()
         }
     }
@@ -44,7 +47,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
     // Which of several that share the address, if it is one of them.
     let instance = instance::from_env().ok().flatten();
     let instance = instance.map(|it| format!(" (instance {})", it.position())).unwrap_or_default();
-    println!("listening {address}{instance}");
+    say(format_args!("listening {address}{instance}"));
 
     let mut served = 0;
     let mut sessions = FuturesUnordered::new();
@@ -72,7 +75,7 @@ async fn run(arguments: &[String], providers: &impl Providers) -> Result<(), Err
             Event::Incoming(Some(incoming)) if sessions.len() >= options.max_sessions => incoming.refuse(),
             Event::Incoming(Some(incoming)) => sessions.push(session(incoming, &content, &instance)),
             Event::Ended(Some(Ok(()))) => served += 1,
-            Event::Ended(Some(Err(error))) => eprintln!("transfer-server: {error}"),
+            Event::Ended(Some(Err(error))) => complain(format_args!("transfer-server: {error}")),
             Event::Ended(None) => {}
         }
     }
@@ -124,7 +127,7 @@ impl Content {
     }
 }
 
-/// Serves one connection until the client closes it; an error if a request was not answered whole, or none came.
+/// Serves one connection until the client closes it; an error if a request was not served, or none came.
 async fn session(incoming: Incoming, content: &Content, instance: &str) -> Result<(), Error> {
     let address = incoming.remote_address();
     let failed = |error: &(dyn std::error::Error + 'static)| {
@@ -149,11 +152,10 @@ async fn session(incoming: Incoming, content: &Content, instance: &str) -> Resul
             {
                 return Ok(());
             }
-            // Each request of a connection is answered before the next is taken, so all of them are. A client is
-            // gone as soon as it has what it came for: if its last packets are lost, with the close and perhaps an
-            // acknowledgement, nobody is left to send them again (RFC 9000, 10.2.1).
+            // All requests have been served. Its client is gone as soon as it has what it came for: if its close is lost,
+            // nobody is left to send it again (RFC 9000, 10.2.1).
             Err(error @ (ConnectionError::TimedOut | ConnectionError::Reset)) if requests > 0 => {
-                eprintln!("transfer-server: {}", failed(&error));
+                complain(format_args!("transfer-server: {}", failed(&error)));
                 return Ok(());
             }
             Err(error) => return Err(failed(&error)),
@@ -172,7 +174,10 @@ async fn request(
     let mut kind = [0];
     recv.read_exact(&mut kind).await?;
     match kind[0] {
-        GET => serve_get(&mut send, content, &address).await,
+        GET => {
+            serve_get(&mut send, content, &address).await?;
+            received(&mut recv).await
+        }
         PUT => serve_put(&mut send, &mut recv, &address).await,
         other => {
             // Both fail only if the client has already given the stream up.
@@ -221,8 +226,25 @@ async fn serve_get(
         }
     }
     let _ = send.finish();
-    println!("sent {} bytes to {address}", content.length);
+    say(format_args!("sent {} bytes to {address}", content.length));
     Ok(())
+}
+
+/// Waits until the client says that it has all, by the end of its side or by closing the connection.
+async fn received(recv: &mut RecvStream) -> Result<(), Box<dyn std::error::Error>> {
+    match recv.read(&mut [0]).await {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => {
+            let _ = recv.stop(code::BAD_REQUEST);
+            Err("more than a request has come".into())
+        }
+        Err(ReadError::ConnectionLost(ConnectionError::ApplicationClosed(close)))
+            if close.error_code == code::DONE =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn serve_put(
@@ -263,6 +285,6 @@ async fn serve_put(
     answer[8..].copy_from_slice(&checksum.to_be_bytes());
     send.write_all(&answer).await?;
     let _ = send.finish();
-    println!("received {received} bytes from {address}, xxh64 {checksum:016x}");
+    say(format_args!("received {received} bytes from {address}, xxh64 {checksum:016x}"));
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, VarInt};
+use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, VarInt};
 use tokio::task::JoinSet;
 use xxhash_rust::xxh64::Xxh64;
 
@@ -150,8 +150,12 @@ impl Transfer {
         let handshake_seconds = started.elapsed().as_secs_f64();
 
         let started = Instant::now();
-        let moved = self.exchange(&connection).await?;
+        let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
+        let moved = self.exchange(&mut send, &mut recv).await?;
         let seconds = started.elapsed().as_secs_f64();
+        // The end of this side says that all has come. It has: whether the connection still lasts does not matter.
+        let _ = send.finish();
+        let _ = send.stopped().await;
         let path = connection.stats().path;
         connection.close(VarInt::from_u32(0), b"done");
         Ok(Report {
@@ -166,10 +170,9 @@ impl Transfer {
         })
     }
 
-    async fn exchange(&self, connection: &Connection) -> Result<Moved, Error> {
-        let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
+    async fn exchange(&self, send: &mut SendStream, recv: &mut RecvStream) -> Result<Moved, Error> {
         match &self.content {
-            Some(content) => put(content, &mut send, &mut recv).await,
+            Some(content) => put(content, send, recv).await,
             None => {
                 let out = self
                     .out
@@ -181,20 +184,24 @@ impl Transfer {
                         })
                     })
                     .transpose()?;
-                get(&mut send, &mut recv, out, self.progress).await
+                ask(send).await?;
+                take(recv, out, self.progress).await
             }
         }
     }
 }
 
-pub(super) async fn get(
-    send: &mut SendStream,
+/// Asks for the server's content.
+pub(super) async fn ask(send: &mut SendStream) -> Result<(), Error> {
+    send.write_all(&[GET]).await.map_err(broken)
+}
+
+/// Takes it.
+pub(super) async fn take(
     recv: &mut RecvStream,
     mut out: Option<File>,
     progress: bool,
 ) -> Result<Moved, Error> {
-    send.write_all(&[GET]).await.map_err(broken)?;
-    send.finish().map_err(broken)?;
     let (length, expected) = header(recv).await?;
     let answered = Instant::now();
     let mut hasher = Xxh64::new(0);

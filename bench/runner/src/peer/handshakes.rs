@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use quinn::{ClientConfig, Connection, Endpoint, VarInt};
 use sandquic_transfer::{Tickets, Verifications, median};
 
-use super::client::{Moved, broken, get};
+use super::client::{Moved, ask, broken, take};
 use super::report::HandshakesReport;
 use super::{ClientArgs, Mode};
 use crate::Error;
@@ -118,5 +118,7 @@ async fn connect(
 
 async fn fetch(connection: &Connection) -> Result<Moved, Error> {
     let (mut send, mut recv) = connection.open_bi().await.map_err(broken)?;
-    get(&mut send, &mut recv, None, false).await
+    ask(&mut send).await?;
+    send.finish().map_err(broken)?;
+    take(&mut recv, None, false).await
 }

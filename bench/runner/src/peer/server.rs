@@ -124,6 +124,8 @@ impl Served {
             other => return Err(Error::failed(format!("a stream begins with {other}, which is no request"))),
         }
         send.finish().map_err(broken)?;
+        // By the end of its side the client says that it has all.
+        let _ = recv.read(&mut [0]).await;
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod quic;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -95,22 +95,26 @@ impl Store {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// The code of a program, which is compiled and kept if it is not there yet, or is not whole. That it cannot be kept, on
-    /// a full disk for example, does not keep the program from running.
-    pub(crate) fn code(&self, engine: &Engine, program: &Program) -> wasmtime::Result<Code> {
+    /// The code of a program, which is compiled and kept if it is not there yet, or is not whole; and whether it is kept,
+    /// which on a full disk, for example, it cannot be.
+    pub(crate) fn code(
+        &self,
+        engine: &Engine,
+        program: &Program,
+    ) -> wasmtime::Result<(Code, wasmtime::Result<()>)> {
         let name = name(engine, program);
         if let Some(code) =
             self.directory.find(&name, |path| entry::load(engine, program.kind(), path, self.placement))
         {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(code);
+            return Ok((code, Ok(())));
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
         let code = Code::compile(engine, program)?;
-        if let Ok(content) = code.serialize() {
-            let _ = self.directory.write(&name, |file| entry::write(file, &content));
-        }
-        Ok(code)
+        let kept = code
+            .serialize()
+            .and_then(|content| Ok(self.directory.write(&name, |file| entry::write(file, &content))?));
+        Ok((code, kept))
     }
 }
 

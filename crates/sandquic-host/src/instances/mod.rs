@@ -94,19 +94,30 @@ impl Host {
             options: &options,
             report: &report,
         };
+        // Of one that has no thread of its own to tell it.
+        let lost = |index, detail: String| {
+            let outcome = Err(setup(detail));
+            report(Ended { index, outcome: &outcome, again: false });
+            outcome
+        };
         thread::scope(|scope| {
             let threads: Vec<_> = (0..count)
                 .map(|index| {
                     let run = &run;
                     let name = format!("instance {index}");
-                    thread::Builder::new().name(name).spawn_scoped(scope, move || run.one(index))
+                    let thread =
+                        thread::Builder::new().name(name).spawn_scoped(scope, move || run.one(index));
+                    let thread = thread
+                        .map_err(|error| lost(index, format!("there is no thread for an instance: {error}")));
+                    (index, thread)
                 })
                 .collect();
-            let outcomes = threads.into_iter().map(|thread| match thread {
+            let outcomes = threads.into_iter().map(|(index, thread)| match thread {
                 Ok(thread) => {
-                    thread.join().unwrap_or_else(|_| Err(setup("an instance's thread panicked".into())))
+                    let panicked = |_| lost(index, "an instance's thread panicked".into());
+                    thread.join().unwrap_or_else(panicked)
                 }
-                Err(error) => Err(setup(format!("there is no thread for an instance: {error}"))),
+                Err(outcome) => outcome,
             });
             Ok(outcomes.collect())
         })

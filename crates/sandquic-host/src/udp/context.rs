@@ -28,8 +28,9 @@ pub struct UdpCtx(Arc<Shared>);
 pub struct UdpOptions {
     /// What the sockets do is counted here.
     pub counters: Counters,
-    /// Whether a port that a guest binds by its number may be shared with other sockets (`SO_REUSEPORT`): the system then
-    /// spreads peers over them. Where there is no such thing, binding fails.
+    /// Whether a port that a guest binds by its number may be shared with other sockets of this process for which this is
+    /// set (`SO_REUSEPORT`): the system then spreads peers over them. Where there is no such thing, binding fails; so it does
+    /// for the first of them if another process has the port.
     pub share_ports: bool,
     /// Which datagrams are for other instances that share a port.
     pub steer: Option<Arc<dyn Steer>>,
@@ -86,7 +87,7 @@ impl UdpCtx {
         &self.0.options.counters
     }
 
-    /// Sends what the sockets hold when their guest has ended. Where the system has no room it is waited for, until for a second
+    /// Sends what the sockets hold when their guest has ended. Where the system has no room it is waited for, until for three seconds
     /// it has taken nothing of a socket's; what is left then is counted as dropped.
     ///
     /// Awaited before the store is dropped, in the runtime that the guest ran in.

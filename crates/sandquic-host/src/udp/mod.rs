@@ -8,7 +8,7 @@
 //! the plain calls.
 //!
 //! What a guest has sent is sent also if it closes the socket or ends at once, by a trap too: where the system has no room,
-//! that is waited for until for a second nothing has been taken ([`UdpCtx::drain`]), and what is left is counted.
+//! that is waited for until for three seconds nothing has been taken ([`UdpCtx::drain`]), and what is left is counted.
 //!
 //! An error that the system reports after its `send` has returned is returned by the socket's next one, which sends
 //! nothing itself. A guest that calls without ever waiting is made to wait every 256 calls.
@@ -63,6 +63,7 @@ mod counters;
 mod inbox;
 mod p2;
 mod p3;
+mod ports;
 mod ring;
 mod run;
 mod socket;

@@ -17,6 +17,8 @@ pub(super) struct Run {
     segment: usize,
     datagrams: usize,
     to: Option<SocketAddr>,
+    /// Whether they are sent one by one.
+    apart: bool,
 }
 
 /// What one call of the system takes from a run.
@@ -92,10 +94,15 @@ impl Run {
         self.segment
     }
 
+    /// Has what is left sent one by one, each as soon as there is room for it alone.
+    pub(super) fn part(&mut self) {
+        self.apart = true;
+    }
+
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.buffer.clear();
-        (self.sent, self.datagrams) = (0, 0);
+        (self.sent, self.datagrams, self.apart) = (0, 0, false);
     }
 
     /// Sends it with `send`: in one call, or one by one where that was refused. Only what there was no room for is
@@ -104,7 +111,7 @@ impl Run {
         let mut flushed = Flushed::default();
         let Some(to) = self.to.filter(|_| self.datagrams > 0) else { return flushed };
         let mut refused = None;
-        if self.datagrams > 1 && self.sent == 0 {
+        if self.datagrams > 1 && self.sent == 0 && !self.apart {
             flushed.calls += 1;
             match send(Batch { bytes: &self.buffer, segment: Some(self.segment), to }) {
                 Ok(()) => {
@@ -245,6 +252,26 @@ mod tests {
         let (calls, flushed) = record(&mut run, |_| Ok(()));
         assert_eq!(calls, [(10, None), (4, None)]);
         assert_eq!((flushed.sent, run.is_empty()), (2, true));
+    }
+
+    #[test]
+    fn what_is_parted_goes_one_by_one() {
+        let mut run = run(&[10, 10, 4]);
+        run.part();
+        let (calls, flushed) = record(&mut run, |call| match call {
+            1 => Ok(()),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        });
+        assert_eq!(calls, [(10, None), (10, None)]);
+        assert_eq!((flushed.sent, flushed.blocked), (1, true));
+        let (calls, _) = record(&mut run, |_| Ok(()));
+        assert_eq!(calls, [(10, None), (4, None)]);
+        for _ in 0..2 {
+            assert!(run.accepts(&[0; 10], to(1), 64));
+            run.push(&[0; 10], to(1));
+        }
+        let (calls, _) = record(&mut run, |_| Ok(()));
+        assert_eq!(calls, [(20, Some(10))], "the next ones are merged again");
     }
 
     #[test]

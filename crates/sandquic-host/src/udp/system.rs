@@ -80,7 +80,12 @@ fn plain(family: Family) -> Result<std::net::UdpSocket, Errno> {
     Ok(socket)
 }
 
-/// Lets other sockets of this process share the port.
+/// Whether no socket has an address, one that would share it included.
+pub(super) fn is_free(family: Family, addr: SocketAddr) -> Result<(), Errno> {
+    bind(&plain(family)?, addr)
+}
+
+/// Lets other sockets share the port, also those of another process of the same user.
 pub(super) fn share_port(socket: impl AsFd) -> Result<(), Errno> {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_vendor = "apple"))]
     return sockopt::set_socket_reuseport(socket, true);

@@ -9,6 +9,9 @@ use sandquic_host::Error;
 /// A loopback that carries half a megabyte a second and makes all others wait, in the sender's buffer.
 const SLOW: &str = "tc qdisc add dev lo root tbf rate 4mbit burst 16kb limit 10mb";
 
+/// One that takes longer than the host waits for any progress to carry what it merges into one call.
+const SLOWER: &str = "tc qdisc add dev lo root tbf rate 400kbit burst 16kb limit 10mb";
+
 /// One that carries a first burst, and then a kilobyte a second.
 const STUCK: &str = "tc qdisc add dev lo root tbf rate 8kbit burst 70kb limit 10mb";
 
@@ -49,6 +52,22 @@ fn what_was_sent_arrives_though_the_guest_ends_at_once() {
                 assert_eq!(output.matches("bound 127.0.0.1:7001").count(), 2, "{what}: {output}");
             }
         }
+    });
+}
+
+#[test]
+fn a_slow_link_is_waited_for_as_long_as_it_takes_something() {
+    let test = "room::a_slow_link_is_waited_for_as_long_as_it_takes_something";
+    network::inside(test, SLOWER, || {
+        let peer = socket();
+        let guest = Guest::new("0.3")
+            .step("bind=127.0.0.1:7001")
+            .step(format!("send={}/1000/500", peer.local_addr().unwrap()))
+            .start();
+        expect(&peer, 500, "400 kbit/s");
+        let (status, output, counts) = guest.end();
+        assert_eq!(status.unwrap(), 0, "{output}");
+        assert_eq!((counts.sent, counts.dropped), (500, 0), "{output}");
     });
 }
 

@@ -134,7 +134,8 @@ fn refused(error: &io::Error) -> Answer {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Answer::error(StatusCode::INSUFFICIENT_STORAGE, "there is no room for it")
         }
-        _ => failure(error),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidFilename => failure(error),
+        _ => Answer::error(StatusCode::INTERNAL_SERVER_ERROR, "the file cannot be stored"),
     };
     answer.note = Some(format!("not stored: {error}"));
     answer

@@ -16,6 +16,7 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 pub(super) use receive::Received;
 
 use super::context::Shared;
+use super::ports::SharedPort;
 use super::ring::Ring;
 use super::run::{Run, errno};
 use super::system::{self, Buffer, Family};
@@ -57,6 +58,8 @@ pub(super) struct Socket {
 struct State {
     /// The local port, once there is one.
     port: Option<u16>,
+    /// That port, where it is shared.
+    shared: Option<SharedPort>,
     remote: Option<SocketAddr>,
     ring: Ring,
     /// A datagram that another instance's socket received.
@@ -106,6 +109,7 @@ impl Socket {
             let io = UdpSocket::from_std(socket).map_err(|error| errno(&error))?;
             let state = Mutex::new(State {
                 port: None,
+                shared: None,
                 remote: None,
                 ring: Ring::default(),
                 steered: None,
@@ -152,10 +156,13 @@ impl Socket {
             return Err(Errno::INVAL);
         }
         self.shared.check(addr, SocketAddrUse::UdpBind)?;
+        let mut shared = None;
         if self.shared.options.share_ports && addr.port() != 0 {
+            shared = Some(SharedPort::claim(self.family, addr)?);
             system::share_port(&self.io)?;
         }
         system::bind(&self.io, addr)?;
+        state.shared = shared;
         self.note_port(&mut state);
         Ok(())
     }
