@@ -16,7 +16,7 @@ usage: cargo xtask demo
 /// What is measured: one run each, so that it takes no longer than a minute and a half. `sandquic bench transfer` by
 /// itself makes more.
 const TRANSFER: &str = "bench transfer --runs 1 --cipher aes-128-gcm,chacha20-poly1305 \
-    --build wasm-base,wasm-base64,wasm-autovec,wasm-autovec64,wasm-handvec,wasm-sandquic,native-opt,native-quinn";
+    --build wasm-base,wasm-base64,wasm-autovec,wasm-autovec64,wasm-handvec,wasm-sandquic,wasm-sandquic-host,native-opt,native-quinn";
 
 /// The size of the file, in bytes.
 const SIZE: usize = 256 << 20;
