@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::{Parser, ValueEnum};
+use rustls::pki_types::ServerName;
 
 use crate::units::{parse_size, show_size};
 
@@ -33,7 +34,7 @@ pub struct Args {
     pub state: Option<String>,
 
     /// A DNS name or IP address of the self-signed certificate, instead of localhost, 127.0.0.1 and ::1; repeatable.
-    #[arg(long = "name", value_name = "NAME", conflicts_with = "cert")]
+    #[arg(long = "name", value_name = "NAME", conflicts_with = "cert", value_parser = parse_name)]
     pub names: Vec<String>,
 
     /// Answer requests for this host alone, others with status 421; repeatable [default: all are answered].
@@ -61,11 +62,11 @@ pub struct Args {
     pub qlog: Option<String>,
 
     /// Connections at once; more are refused.
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = parse_bound)]
     pub max_connections: usize,
 
     /// Connections at once from one address (IPv6: one network of 64 bits); more are refused.
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = parse_bound)]
     pub max_connections_per_client: usize,
 
     /// Requests at once on a connection.
@@ -143,6 +144,23 @@ impl Args {
     }
 }
 
+/// A name that a certificate can have.
+fn parse_name(text: &str) -> Result<String, String> {
+    match ServerName::try_from(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("it is neither a DNS name nor an IP address".into()),
+    }
+}
+
+/// A bound that lets something through.
+fn parse_bound(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it would refuse everyone; 1 is the least".into()),
+        Ok(bound) => Ok(bound),
+        Err(_) => Err("it is not a number".into()),
+    }
+}
+
 /// A value's name on the command line.
 fn name(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -197,6 +215,10 @@ mod tests {
             &["--key=k", "site"],
             &["--cert=c", "--key=k", "--state=s", "site"],
             &["--max-requests=0", "site"],
+            &["--max-connections=0", "site"],
+            &["--max-connections-per-client=0", "site"],
+            &["--name=", "site"],
+            &["--name=a b", "site"],
             &["--listen=localhost:1", "site"],
             &[],
         ] {
